@@ -8,11 +8,11 @@ import (
 	"agency"
 )
 
-// Diff compares the commit from with the commit to, or with everything in the worktree that is not
-// ignored when to is empty; untracked files count. What there is too much of is left out before it
-// is read. The worktree, its index and the repository stay as they are, and no program runs but the
-// filters of the user and of the configuration that was recorded. The patch is cut off after so
-// many bytes.
+// Diff compares the commit from with the commit to or, when to is empty, with everything in the
+// worktree that is not ignored, untracked files included. Changes that are too many or too large
+// are left out before they are read, and named. The worktree, its index and the repository are not
+// changed, and no program runs except filters of the user and of the recorded configuration. The
+// patch ends after limit bytes.
 func (g *Git) Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error) {
 	diff, err := g.diff(ctx, repo, worktree, from, to, limit)
 	if err != nil {
@@ -44,7 +44,7 @@ func (g *Git) diff(ctx context.Context, repo agency.Repo, worktree, from, to str
 	}
 	d.Patch = patch
 	if len(patch) > limit {
-		// Whole lines: half of one says something else.
+		// The patch ends with a whole line: half of one could be misread.
 		d.Patch, d.Truncated = patch[:strings.LastIndexByte(patch[:limit], '\n')+1], true
 	}
 	d.Truncated = d.Truncated || d.LeftOut.Files > 0

@@ -9,13 +9,13 @@ import (
 	"agency"
 )
 
-// oldestMerge is the first git that merges without a worktree.
+// oldestMerge is the first git version that merges without a worktree.
 const oldestMerge = "2.38"
 
-// Merge makes a commit that holds everything of several commits, without a worktree: the first with
-// the second, that with the third and so on. What holds another one already is taken as it is, so
-// that it makes no commit of its own. No hook runs, nothing is signed, and no branch moves.
-// E_MERGE_CONFLICT names the files in its detail "files"; E_GIT_NOT_FOUND is a git before 2.38.
+// Merge makes a commit with the content of several commits, without a worktree: it merges the
+// second into the first, the third into that, and so on. A commit that contains another one needs
+// no merge with it. No hook runs, nothing is signed, and no branch moves. A conflict is
+// E_MERGE_CONFLICT with the files in its detail "files"; a git before 2.38 is E_GIT_NOT_FOUND.
 func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
 	commits, err := g.independent(ctx, repo, commits)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, mes
 	return merged, nil
 }
 
-// independent are those of commits, in their order, that no other one of them holds.
+// independent returns those commits that no other of the commits contains, in their order.
 func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []string) ([]string, error) {
 	out, err := g.run(ctx, repo, append([]string{"merge-base", "--independent"}, commits...)...)
 	if err != nil {
@@ -49,7 +49,7 @@ func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []strin
 	return kept, nil
 }
 
-// Descends reports whether a commit is another one, or on top of it.
+// Descends reports whether commit is from, or a descendant of it.
 func (g *Git) Descends(ctx context.Context, repo agency.Repo, commit, from string) (bool, error) {
 	_, err := g.run(ctx, repo, "merge-base", "--is-ancestor", from, commit)
 	if exited(err, 1) {
@@ -85,7 +85,8 @@ func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message
 	return s.line(ctx, "commit-tree", "--no-gpg-sign", "-m", message, "-p", ours, "-p", theirs, strings.TrimSpace(tree))
 }
 
-// conflicting tells of files, each followed by NUL, that two commits contradict each other in.
+// conflicting returns the error about conflicting files. The list holds their names, each followed
+// by NUL.
 func conflicting(list string) error {
 	const most = 5
 	files := strings.Split(strings.TrimSuffix(list, "\x00"), "\x00")
@@ -100,13 +101,13 @@ func conflicting(list string) error {
 	return agency.Errorf(agency.CodeMergeConflict, "conflict in %s", words).WithDetail("files", files)
 }
 
-// Result is a commit with everything in a worktree that is not ignored: its HEAD, or, when
-// something in it is not committed, a commit on top of that. The worktree, its index and its HEAD
-// stay as they are, no hook runs and nothing is signed.
+// Result returns a commit with everything in a worktree that is not ignored: its HEAD or, with
+// uncommitted changes, a new commit on top of HEAD. The worktree, its index and its HEAD are not
+// changed, no hook runs and nothing is signed.
 func (g *Git) Result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error) {
 	commit, err := g.result(ctx, repo, worktree, message)
 	if agency.IsCode(err, agency.CodeNotGitRepo) {
-		return "", fmt.Errorf("save the work: %w", err) // which names the folder
+		return "", fmt.Errorf("save the work: %w", err) // the error names the folder
 	}
 	if err != nil {
 		return "", fmt.Errorf("save the work in %s: %w", worktree, err)

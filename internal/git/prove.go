@@ -12,10 +12,11 @@ import (
 	"agency/internal/file"
 )
 
-// Prove checks that the recorded repository has commits under their refs, by name, and every object
-// of them that the commit base does not have: each is read, so that one that an agent wrote in its
-// place does not pass. It also fails where the repository keeps any of it inside the worktree, with
-// which it would go. E_CLEANUP_FAILED: it is not so, and nothing must be deleted.
+// Prove checks that the recorded repository has the commits under their refs, by name, and every
+// object of them that the commit base does not have. It reads and hashes each object, so an object
+// that an agent replaced fails. Prove also fails if the repository keeps any of the refs or objects
+// inside the worktree, because they would be deleted with it. Every failure is E_CLEANUP_FAILED;
+// then nothing may be deleted.
 func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error {
 	fail := func(err error) error {
 		return agency.Errorf(agency.CodeCleanupFailed, "what was saved cannot be proven to be in %s: %w", repo.CommonDir, err).
@@ -48,7 +49,7 @@ func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string
 	return nil
 }
 
-// keptExternal fails where the repository keeps refs or objects, or borrows objects, inside a
+// keptExternal fails if the repository keeps refs or objects, or borrows objects, inside a
 // worktree.
 func keptExternal(repo agency.Repo, worktree string, commits map[string]string) error {
 	inside, err := filepath.EvalSymlinks(worktree)
@@ -79,7 +80,7 @@ func keptExternal(repo agency.Repo, worktree string, commits map[string]string) 
 	for _, place := range places {
 		real, err := filepath.EvalSymlinks(place)
 		if missing(err) {
-			continue // git goes on without it
+			continue // git works without it
 		}
 		if err != nil {
 			return err
@@ -91,10 +92,10 @@ func keptExternal(repo agency.Repo, worktree string, commits map[string]string) 
 	return nil
 }
 
-// links are the links in a folder.
+// links returns the links in a folder.
 func links(dir string) []string {
 	list := []string{}
-	entries, _ := os.ReadDir(dir) // what cannot be read, git cannot read either
+	entries, _ := os.ReadDir(dir) // git cannot read an unreadable folder either
 	for _, entry := range entries {
 		if entry.Type()&fs.ModeSymlink != 0 {
 			list = append(list, filepath.Join(dir, entry.Name()))
@@ -103,7 +104,7 @@ func links(dir string) []string {
 	return list
 }
 
-// alternates are the folders from which a folder of objects borrows others.
+// alternates returns the folders from which a folder of objects borrows others.
 func alternates(dir string) ([]string, error) {
 	data, err := file.ReadRegular(filepath.Join(dir, "info", "alternates"), 1<<20)
 	if missing(err) {

@@ -11,13 +11,14 @@ import (
 	"agency/internal/file"
 )
 
-// site is where a git process works. It is told rather than left to git to discover: a worktree
-// belongs to an agent, who decides what its .git leads to, and the configuration found there names
-// programs. The zero site lets git discover, which only questions do that run no program.
+// site is where a git process works. agency passes it instead of letting git discover it: a
+// worktree belongs to an agent, which decides where its .git leads, and the configuration found
+// there names programs. With the zero site git discovers the place; only queries that run no
+// program use it.
 type site struct {
 	gitDir    string // of the worktree
 	commonDir string // of the repository, or a view of it
-	worktree  string // empty is none
+	worktree  string // empty without one
 }
 
 // env names the site in the environment of a git process.
@@ -35,21 +36,22 @@ func (s site) env() []string {
 	return env
 }
 
-// within is a call in a recorded repository. Its configuration is whatever is written there by now,
-// so this is only for commands that run no program of its choice.
+// within returns a call in a recorded repository. The call uses the repository's present
+// configuration, so it must not be a command that runs programs of that configuration.
 func within(repo agency.Repo, args ...string) call {
 	return call{dir: repo.Root, site: site{gitDir: repo.CommonDir, commonDir: repo.CommonDir}, args: args}
 }
 
-// writing is a call in a recorded repository that writes a ref.
+// writing returns a call in a recorded repository that writes a ref.
 func writing(repo agency.Repo, ref string, args ...string) call {
 	c := within(repo, args...)
 	c.writes = refOf{repo.CommonDir, ref}
 	return c
 }
 
-// gitDir returns the folder in which the repository keeps its knowledge of the worktree at path. It
-// does not read the worktree itself. E_NOT_GIT_REPO: the repository knows of none there.
+// gitDir returns the folder in which the repository keeps its data about the worktree at path. It
+// does not read the worktree itself. The error is E_NOT_GIT_REPO if the repository has no worktree
+// at path.
 func gitDir(repo agency.Repo, path string) (string, error) {
 	whole := canonical(path)
 	if info, err := os.Lstat(path); err == nil && !info.IsDir() {
@@ -82,7 +84,7 @@ func gitDir(repo agency.Repo, path string) (string, error) {
 	return "", notWorktree(repo, path)
 }
 
-// isWorktree reports whether git keeps its knowledge of the worktree at a canonical path in dir.
+// isWorktree reports whether dir holds git's data about the worktree at a canonical path.
 func isWorktree(dir, path string) (bool, error) {
 	info, err := os.Lstat(dir)
 	switch {
@@ -102,8 +104,8 @@ func notWorktree(repo agency.Repo, path string) error {
 		WithHint("repair it: git -C %s worktree repair -- %s", agency.ShellWord(repo.Root), agency.ShellWord(path))
 }
 
-// nested is the site of a repository inside a worktree, without a view yet. ok is false when it
-// cannot be told.
+// nested returns the site of a repository inside a worktree, without a view yet. ok is false if the
+// repository cannot be read.
 func nested(dir string) (s site, ok bool) {
 	link := filepath.Join(dir, ".git")
 	info, err := os.Lstat(link)
@@ -134,9 +136,9 @@ func nested(dir string) (s site, ok bool) {
 	return s, true
 }
 
-// discovered is a call that lets git discover the repository of a folder. A bare repository that
-// lies in the worktree of another one came with its files, so it is E_NOT_GIT_REPO: its
-// configuration is not the user's.
+// discovered returns a call that lets git discover the repository of a folder. A bare repository
+// inside another worktree came with the files, and its configuration is not the user's: the error
+// is E_NOT_GIT_REPO.
 func discovered(dir string, args ...string) (call, error) {
 	c := call{dir: dir, args: args}
 	bare := ""
@@ -150,7 +152,7 @@ func discovered(dir string, args ...string) (call, error) {
 		}
 		if bare == "" && looksBare(at) {
 			if c.bare, bare = true, at; filepath.Base(at) == ".git" {
-				return c, nil // of the worktree around it
+				return c, nil // it belongs to the worktree around it
 			}
 		}
 		if at == filepath.Dir(at) {
@@ -159,7 +161,7 @@ func discovered(dir string, args ...string) (call, error) {
 	}
 }
 
-// looksBare reports whether git would take a folder for a git directory.
+// looksBare reports whether git would treat a folder as a git directory.
 func looksBare(dir string) bool {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {

@@ -10,10 +10,10 @@ import (
 	"agency"
 )
 
-// deepest is how far down agency looks for repositories inside repositories.
+// deepest is the depth to which agency looks for repositories inside repositories.
 const deepest = 5
 
-// Limits of what is read of a worktree to look at its changes.
+// These limit what is read of a worktree to find its changes.
 const (
 	mostFiles = 5000
 	mostBytes = 64 << 20
@@ -21,10 +21,10 @@ const (
 	mostNamed = 20
 )
 
-// entries are what an index says of files that are not like the others.
+// entries are the special files of an index.
 type entries struct {
 	links    []string // repositories
-	assumed  []string // files that git was told to take for unchanged
+	assumed  []string // files that git was told to assume unchanged
 	unmerged bool
 }
 
@@ -37,7 +37,7 @@ func parseEntries(out string) entries {
 		if len(fields) != 4 {
 			continue
 		}
-		if fields[1] == "160000" && !slices.Contains(e.links, path) { // a conflict lists one several times
+		if fields[1] == "160000" && !slices.Contains(e.links, path) { // a conflict lists a path several times
 			e.links = append(e.links, path)
 		}
 		if tag := fields[0]; tag == strings.ToLower(tag) {
@@ -48,7 +48,7 @@ func parseEntries(out string) entries {
 	return e
 }
 
-// entries reads the index. No file is taken for unchanged any more in the saver's own.
+// entries reads the index, and clears the mark "assume unchanged" in the saver's own copy.
 func (s *saver) entries(ctx context.Context) (entries, error) {
 	out, err := s.run(ctx, "", "ls-files", "-v", "--stage", "-z")
 	if err != nil {
@@ -71,7 +71,7 @@ func lines0(paths []string) string {
 }
 
 // addAll stages everything that is not ignored. It notes the repositories in the worktree that have
-// work of their own.
+// unsaved work.
 func (s *saver) addAll(ctx context.Context) error {
 	e, err := s.entries(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *saver) addAll(ctx context.Context) error {
 	return s.add(ctx, e)
 }
 
-// findNested notes the repositories in the index whose work is theirs alone.
+// findNested notes the repositories in the index that have unsaved work.
 func (s *saver) findNested(ctx context.Context, e entries) {
 	for _, path := range e.links {
 		dir := filepath.Join(s.dir, path)
@@ -93,8 +93,8 @@ func (s *saver) findNested(ctx context.Context, e entries) {
 	}
 }
 
-// add stages what differs from the index. Files are named one by one: by a pattern, git would run
-// in each repository inside the worktree, with that one's configuration.
+// add stages the differences from the index. It names each file: for a pattern, git would run in
+// every repository inside the worktree, with the configuration of that repository.
 func (s *saver) add(ctx context.Context, e entries) error {
 	s.findNested(ctx, e)
 	changes, err := s.paths(ctx, "diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=dirty")
@@ -114,7 +114,7 @@ func (s *saver) add(ctx context.Context, e entries) error {
 		}
 	}
 	for _, path := range append(there, untracked...) {
-		// Git lists files. What looks like a folder is a repository that it does not enter.
+		// Git lists only files, so a folder in the list is a repository that git does not enter.
 		info, err := os.Lstat(filepath.Join(s.dir, path))
 		if err == nil && info.IsDir() && !slices.Contains(e.links, path) {
 			s.nested = append(s.nested, strings.TrimSuffix(path, "/"))
@@ -138,7 +138,7 @@ func (s *saver) add(ctx context.Context, e entries) error {
 	return err
 }
 
-// bounded are those of the files that are few and small enough to be read for a look.
+// bounded returns those of the files that are few and small enough to be read.
 func (s *saver) bounded(paths []string) []string {
 	kept, total := []string{}, int64(0)
 	for _, path := range paths {

@@ -12,18 +12,18 @@ import (
 	"agency"
 )
 
-// A view is a git common directory of agency's own. Its links lead to the objects, refs and all
-// else of a repository, and its configuration is what a run recorded. Git that works through it
-// never reads the repository's own configuration, which an agent may be able to write, and finds no
-// hooks.
+// A view is a git common directory of agency's own. Its links lead to the objects, refs and other
+// parts of a repository, and its configuration is the one that the run recorded. Git that uses a
+// view never reads the repository's own configuration, which an agent may be able to write, and
+// finds no hooks.
 
 // own are the parts of a git directory that a view does not take from the repository.
 var own = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", "HEAD", "index"}
 
-// needed are the parts that a view leads to whether the repository has them yet or not.
+// needed are the parts that a view links to even if the repository does not have them yet.
 var needed = []string{"objects", "refs", "packed-refs", "logs", "info", "worktrees", "shallow"}
 
-// through is the site of the worktree at path, by a view of its repository.
+// through returns the site of the worktree at path, with a view of its repository.
 func (g *Git) through(ctx context.Context, repo agency.Repo, path string) (site, error) {
 	dir, err := gitDir(repo, path)
 	if err != nil {
@@ -34,7 +34,7 @@ func (g *Git) through(ctx context.Context, repo agency.Repo, path string) (site,
 	return s, err
 }
 
-// viewed is the site of a repository without a worktree, by a view of it.
+// viewed returns the site of a repository without a worktree, with a view of it.
 func (g *Git) viewed(ctx context.Context, repo agency.Repo) (site, error) {
 	text, err := g.configuration(ctx, repo)
 	if err != nil {
@@ -79,9 +79,9 @@ func (g *Git) makeView(commonDir, config string) (string, error) {
 	return view, nil
 }
 
-// always are the settings of every view. A file that is marked as not checked out, and is there, is
-// looked at; what an index claims to know of untracked files is not believed; and objects of
-// git-lfs belong into the repository, not into the view.
+// always returns the settings of every view: an existing file is read even if the index marks it as
+// not checked out, the index is not trusted about untracked files, and objects of git-lfs are
+// stored in the repository instead of the view.
 func always(commonDir, config string) []setting {
 	list := []setting{{key: "core.sparsecheckout", value: "true"}, {key: "core.untrackedcache", value: "false"}}
 	if !strings.Contains(config, "[lfs]\n\tstorage") {
@@ -91,8 +91,8 @@ func always(commonDir, config string) []setting {
 }
 
 // hasWork reports whether a repository inside a worktree is dirty or has commits that no remote
-// has. Git runs there with none of its programs. ok is false when it cannot be told, and then it
-// may hold anything.
+// has. Git runs there without any of that repository's programs. ok is false if this cannot be
+// determined; the repository may then contain any work.
 func (g *Git) hasWork(ctx context.Context, dir string, depth int) (work, ok bool) {
 	s, ok := nested(dir)
 	if !ok || depth == 0 {

@@ -18,12 +18,12 @@ import (
 // CheckoutHooks are the hooks that git may run while it makes a worktree.
 var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-transaction"}
 
-// AddWorktree makes a branch at commit and a worktree of it at path, which must not exist. The
-// branch tracks nothing, and the user's own checkout is not touched. When it fails it leaves
-// nothing behind; a crash may leave the branch, a worktree that Worktree does not count, and git
-// processes with AGENCY_MAKING=path in their environment that work on. The user's and the
-// repository's hooks run, but those that come with the files, repo.Hooks, only when they are
-// trusted. E_BRANCH_EXISTS, or E_WORKTREE_CREATE_FAILED with git's own words.
+// AddWorktree creates a branch at commit and a worktree for it at path, which must not exist. The
+// branch tracks nothing, and the user's own checkout is not changed. A failure leaves nothing
+// behind. A crash may leave the branch, a worktree that Worktree does not count, and git processes
+// that work on with AGENCY_MAKING=path in their environment. The user's and the repository's hooks
+// run; hooks that come with the files, repo.Hooks, run only if they are trusted. The errors are
+// E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
 func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
 	fail := func(err error) *agency.Error {
 		e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
@@ -33,8 +33,9 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	if _, err := os.Lstat(path); err == nil {
 		return fail(fs.ErrExist)
 	}
-	// The branch comes first and by itself: what fails from here on is known to be ours to take
-	// back. The mark is for a later process, if this one dies: git continues by itself.
+	// The branch is created first, by itself: after that, a failed creation is agency's own and may
+	// be undone. The mark lets a later process find this git if the present process dies, because
+	// git works on.
 	mark := []string{"AGENCY_MAKING=" + path}
 	branching := writing(repo, "refs/heads/"+branch, "branch", "--no-track", "--", branch, commit)
 	branching.env = mark
@@ -59,8 +60,8 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	_, err := g.do(ctx, call{
 		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true, silent: true,
 		env: mark,
-		// As many workers as cores: half the time from 2,000 files on, but at a few hundred
-		// starting them costs more.
+		// One worker for each core halves the time from 2,000 files on, but starting them costs
+		// more than it saves for a few hundred.
 		settings: append(hooks, "checkout.workers=0", "checkout.thresholdForParallelism=1000"),
 		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
 	})
@@ -68,7 +69,7 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		return nil
 	}
 	e := fail(err)
-	if at, _ := g.Worktree(ctx, repo, path); at != "" { // git did its part
+	if at, _ := g.Worktree(ctx, repo, path); at != "" { // git completed its part
 		e.Message = fmt.Sprintf("create worktree %s: git's hook post-checkout fails: %s", path, words(err))
 		e = e.WithHint("fix it; where it is: git -C %s rev-parse --git-path hooks/post-checkout", agency.ShellWord(repo.Root))
 	}
@@ -85,9 +86,9 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	return e
 }
 
-// Worktree returns the place of the worktree that was made at path, whose last part is unique:
-// there, or where git moved it; "" if it is nowhere. One whose making was cut short does not count;
-// RemoveWorktree takes it away.
+// Worktree returns the present path of the worktree that was made at path, whose last part is
+// unique: path itself, or where git moved it; "" if it does not exist. A worktree whose creation
+// was interrupted does not count; RemoveWorktree removes it.
 func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error) {
 	at = path
 	w, err := g.find(ctx, repo, at)
@@ -103,22 +104,22 @@ func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at s
 	case err == nil && link.Mode().IsRegular():
 		return at, nil
 	case err == nil, missing(err):
-		return "", nil // git knows it, but it is not there, or is a repository of its own by now
+		return "", nil // git has an entry, but the folder is missing or is now a repository of its own
 	default:
 		return "", fmt.Errorf("look at worktree %s: %w", at, err)
 	}
 }
 
-// entryOf is where git keeps what it knows of a worktree: under the last part of its first path,
-// which no other has.
+// entryOf returns the folder with git's data about a worktree. Its name is the last part of the
+// worktree's first path, which is unique.
 func entryOf(repo agency.Repo, path string) string {
 	return filepath.Join(repo.CommonDir, "worktrees", filepath.Base(path))
 }
 
-// finishWorktrees writes what a git that was killed while it made a worktree had not come to: a
-// file that is empty, with which every other git fails in the repository. It reports whether there
-// was such a worktree, which stays unfinished. One that is still being made is none the worse for
-// it: its git writes the same.
+// finishWorktrees writes the file that a git leaves empty when it is killed while it makes a
+// worktree; with that empty file every other git command in the repository fails. It reports
+// whether there was such a worktree, which stays unfinished. A worktree that is still being made is
+// not harmed, because its git writes the same content.
 func finishWorktrees(commonDir string) bool {
 	finished := false
 	entries, _ := os.ReadDir(filepath.Join(commonDir, "worktrees"))
@@ -136,7 +137,7 @@ func finishWorktrees(commonDir string) bool {
 	return finished
 }
 
-// linkedAt is where the worktree is that git keeps its knowledge of in dir; "" is nowhere.
+// linkedAt returns the path of the worktree whose data git keeps in dir, or "".
 func linkedAt(dir string) (string, error) {
 	data, err := file.ReadRegular(filepath.Join(dir, "gitdir"), 64<<10)
 	if missing(err) {
@@ -152,17 +153,19 @@ func linkedAt(dir string) (string, error) {
 	return filepath.Dir(dotGit), nil
 }
 
-// Aside is where a worktree is moved to before it is removed; what works in it goes along.
+// Aside returns the path to which a worktree is moved before it is removed; processes that work in
+// it move along.
 func Aside(worktree string) string { return worktree + ".going" }
 
-// missing reports whether an error proves that a file is not there. Any other one proves nothing.
+// missing reports whether an error proves that a file does not exist. Any other error proves
+// nothing.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Leftover reports whether anything is left of the worktree that was made at path: its files, whole
-// or moved aside, or git's knowledge of it there. One that git has moved elsewhere is not left. The
-// files are those of a repository that is gone, too.
+// or moved aside, or git's data about it at path. A worktree that git moved elsewhere does not
+// count. For a repository that no longer exists, only the files count.
 func (g *Git) Leftover(repo agency.Repo, path string) (bool, error) {
 	for _, place := range []string{path, Aside(path)} {
 		if _, err := os.Lstat(place); !missing(err) {
@@ -173,16 +176,16 @@ func (g *Git) Leftover(repo agency.Repo, path string) (bool, error) {
 	return at != "" && (at == path || at == canonical(path)), err
 }
 
-// RemoveWorktree removes a worktree with everything in it, and git's knowledge of it. It may be
-// gone already, or half gone. After a crash it is either whole at path, or gone from there, so that
-// half of it is never taken for the work; the next call removes the rest. Of the zero repository,
-// which is one that is gone, only the files are removed. Nothing is asked about changes: save them
-// first. E_CLEANUP_FAILED: it is locked, it is not a worktree but a repository, or a file cannot be
-// removed.
+// RemoveWorktree removes a worktree with all its files, and git's data about it. The worktree may
+// be gone already, wholly or in part. After a crash it is either whole at path or not at path at
+// all, so a part of it never looks like the whole work; the next call removes the rest. Without a
+// repository, which is then gone, it removes only the files. It does not check for changes: save
+// them first. The error is E_CLEANUP_FAILED if the worktree is locked, if it is a repository of its
+// own, or if a file cannot be removed.
 func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
 	var w *worktree
 	_, err := os.Lstat(repo.CommonDir)
-	gone := missing(err) // and what it knew
+	gone := missing(err) // with its data about worktrees
 	if !gone {
 		if err := mendLink(repo, path); err != nil {
 			return uncleaned(err, "remove worktree %s", path)
@@ -202,7 +205,7 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 		return uncleaned(errors.New("it is locked"), "remove worktree %s", path).
 			WithHint("unlock it first: git -C %s worktree unlock -- %s", agency.ShellWord(repo.Root), agency.ShellWord(path))
 	}
-	// Files first: git itself refuses to remove a worktree that is only half there.
+	// The files go first, because git refuses to remove a worktree with missing files.
 	going := Aside(path)
 	if err := removeAll(going); err != nil {
 		return uncleaned(err, "remove worktree %s", path)
@@ -223,7 +226,7 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 	if gone {
 		return nil
 	}
-	// Git leaves out of its list what it cannot read just now.
+	// Git omits from its list what it cannot read at the moment.
 	left, err := g.Leftover(repo, path)
 	if err == nil && left {
 		err = errors.New("something of it is left")
@@ -234,13 +237,13 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 	return nil
 }
 
-// mendLink makes what git keeps of a worktree lead to its repository. Where an agent turned it
-// elsewhere, git could fail in all of them.
+// mendLink restores the link from git's data about a worktree to its repository. If an agent
+// changed that link, git could fail in all worktrees of the repository.
 func mendLink(repo agency.Repo, path string) error {
 	const right = "../..\n"
 	dir, err := gitDir(repo, path)
 	if dir == repo.CommonDir || agency.IsCode(err, agency.CodeNotGitRepo) {
-		return nil // git knows of none there
+		return nil // git has no data about it
 	}
 	if err != nil {
 		return err
@@ -252,7 +255,7 @@ func mendLink(repo agency.Repo, path string) error {
 	return file.WriteBeneath(dir, "commondir", []byte(right), 0o644)
 }
 
-// Repair restores the links between a repository that was moved and its worktrees at paths.
+// Repair restores the links between a moved repository and its worktrees at paths.
 func (g *Git) Repair(ctx context.Context, repo agency.Repo, paths []string) error {
 	if _, err := g.run(ctx, repo, append([]string{"worktree", "repair", "--"}, paths...)...); err != nil {
 		return fmt.Errorf("repair the worktrees of %s: %w", repo.Root, err)
@@ -260,7 +263,7 @@ func (g *Git) Repair(ctx context.Context, repo agency.Repo, paths []string) erro
 	return nil
 }
 
-// uncleaned is E_CLEANUP_FAILED with git's words, or the code that err has already.
+// uncleaned returns E_CLEANUP_FAILED with git's message, or the code that err already has.
 func uncleaned(err error, format string, args ...any) *agency.Error {
 	code := agency.CodeCleanupFailed
 	if _, ok := errors.AsType[*failure](err); !ok && agency.AsError(err).Code != agency.CodeInternal {
@@ -271,8 +274,8 @@ func uncleaned(err error, format string, args ...any) *agency.Error {
 	return failed
 }
 
-// removeAll is os.RemoveAll that also gets through folders without write permission, which package
-// managers make.
+// removeAll is os.RemoveAll that also removes folders without write permission, as package managers
+// make them.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -304,7 +307,7 @@ type worktree struct {
 // initializing is the reason with which git locks a worktree until it is made.
 const initializing = "initializing"
 
-// unfinished reports whether the making of the worktree was cut short.
+// unfinished reports whether the creation of the worktree was interrupted.
 func (w *worktree) unfinished() bool { return w.locked && w.reason == initializing }
 
 // find returns git's entry for the worktree at path, or nil.

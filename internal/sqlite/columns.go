@@ -26,7 +26,7 @@ func collect[T any](rows *sql.Rows, scan func(scanner) (T, error)) ([]T, error) 
 			return nil, err
 		}
 		if len(all) == cap(all) {
-			// A run is large: append would grow in small steps and copy each several times.
+			// A run is large: append would grow in small steps and copy each run several times.
 			all = slices.Grow(all, max(len(all), 16))
 		}
 		all = append(all, item)
@@ -44,7 +44,7 @@ type column func(value any) error
 // Scan implements sql.Scanner.
 func (c column) Scan(value any) error { return c(value) }
 
-// as is a column of the type V of the driver, or null, which set gets as the zero value and false.
+// as returns a column of the driver's type V. For null it calls set with the zero value and false.
 func as[V any](set func(v V, ok bool) error) column {
 	return func(value any) error {
 		v, ok := value.(V)
@@ -94,7 +94,7 @@ func millis(t *time.Time) any {
 
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// moment leaves the zero time for null.
+// moment returns a column for a time; null becomes the zero time.
 func moment(to *time.Time) column {
 	return as(func(ms int64, ok bool) error {
 		if ok {
@@ -120,8 +120,8 @@ func number(n *int) any {
 	return *n
 }
 
-// A process is stored as "pid ticks boot": a list of runs reads two of them per run, and as JSON
-// they would cost as much as all the plain columns of the row.
+// process returns a process as "pid ticks boot": a list of runs reads two of them per run, and as
+// JSON they would cost as much as all the plain columns of the row.
 
 func process(p *agency.Process) any {
 	if p == nil {
@@ -164,7 +164,7 @@ func toContract(to **agency.Contract) column {
 	})
 }
 
-// rare is a value that most runs do not have, as JSON; the empty text for nil.
+// rare returns a value that most runs do not have, as JSON; nil is the empty text.
 func rare[T any](v *T) (string, error) {
 	if v == nil {
 		return "", nil
@@ -183,7 +183,8 @@ func toRare[T any](to **T) column {
 	})
 }
 
-// agentState is null for an attempt of which nothing was observed, as of most.
+// agentState returns an agent's state as JSON; it is null for an attempt without evidence, as most
+// are.
 func agentState(s *agency.AgentState) (any, error) {
 	if len(s.Sources) == 0 && s.Offset == 0 {
 		return nil, nil
@@ -201,7 +202,7 @@ func toAgentState(to *agency.AgentState) column {
 	})
 }
 
-// list is an array of texts as JSON, and nil as the empty one.
+// list returns an array of texts as JSON; nil is the empty array.
 func list(items []string) (string, error) {
 	if len(items) == 0 {
 		return "[]", nil
@@ -218,7 +219,8 @@ func toList(to *[]string) column {
 		case strings.Contains(text, `\`):
 			return json.Unmarshal([]byte(text), to)
 		default:
-			// Nothing is escaped, so every quote is a border: much faster than the decoder.
+			// The text has no escapes, so every quote is a delimiter; this is much faster than the
+			// decoder.
 			*to = strings.Split(strings.TrimSuffix(strings.TrimPrefix(text, `["`), `"]`), `","`)
 		}
 		return nil

@@ -10,12 +10,13 @@ import (
 	"agency"
 )
 
-// SendMessage writes a message for its recipients with its event, and fills in Seq, CreatedAt and,
-// when it has no recipient left, Dead. A message whose id is known is not written again. The
-// message that it answers is named by its id, or by the end of it, and must have reached the
-// sender; else it is E_MESSAGE_NOT_FOUND. Without recipients it is a dead letter, with the reason
-// dead; so it is for a run that was removed meanwhile. Too many messages of a sender in the last
-// minute, or too many waiting for a recipient, are E_LIMIT.
+// SendMessage writes a message for its recipients together with its event, and sets Seq, CreatedAt
+// and, if no recipient is left, Dead. A message with a known id is not written again. The message
+// that it answers is named by its id, or the end of its id, and must have reached the sender;
+// otherwise the error is E_MESSAGE_NOT_FOUND. A message without recipients is a dead letter with
+// the reason dead; a message to a run that was removed meanwhile is a dead letter too. The error is
+// E_LIMIT after too many messages of a sender in the last minute, or with too many waiting for a
+// recipient.
 func (s *messages) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
 	return s.db.write(ctx, "send message in", func(tx *transaction) error {
 		var known int
@@ -62,8 +63,8 @@ func (s *messages) SendMessage(ctx context.Context, m *agency.Message, recipient
 	})
 }
 
-// deliver puts a message into the inboxes of its recipients, and returns why it reaches none of
-// them; without recipients that is dead.
+// deliver puts a message into the inboxes of its recipients. It returns why the message reaches
+// none of them, or ""; without recipients the reason is dead.
 func (tx *transaction) deliver(ctx context.Context, m *agency.Message, recipients []string, dead string) (string, error) {
 	const insert = `INSERT INTO deliveries (message, recipient, dead) VALUES (?, ?, ?)`
 	if len(recipients) == 0 {
@@ -92,8 +93,8 @@ func (tx *transaction) deliver(ctx context.Context, m *agency.Message, recipient
 	return dead, nil
 }
 
-// removedRun says why a recipient gets no more messages: its run was removed. It is empty for all
-// others.
+// removedRun returns why a recipient gets no more messages, namely that its run was removed; "" for
+// all others.
 func (tx *transaction) removedRun(ctx context.Context, recipient string) (string, error) {
 	var r agency.Run
 	err := tx.QueryRowContext(ctx, `SELECT name, handle FROM runs WHERE id = ? AND removed_at_ms IS NOT NULL`, recipient).Scan(text(&r.Name), text(&r.Handle))
@@ -103,16 +104,17 @@ func (tx *transaction) removedRun(ctx context.Context, recipient string) (string
 	return wasRemoved(&r), err
 }
 
-// wasRemoved is why messages to a removed run are dead.
+// wasRemoved returns the reason for dead letters to a removed run.
 func wasRemoved(r *agency.Run) string { return r.Ref() + " was removed" }
 
-// sweepEvery is how many messages are sent between two removals of old ones.
+// sweepEvery is the number of messages between two deletions of old ones.
 const sweepEvery = 100
 
-// forgetMessages removes messages past their keeping time, except those that still wait for a
+// forgetMessages deletes messages past their keeping time, except those that still wait for a
 // recipient. The newest message stays, so no number is used twice.
 func (tx *transaction) forgetMessages(ctx context.Context) error {
-	// Messages are numbered in the order of their times: the search ends at the first young one.
+	// Messages are numbered in the order of their times, so the search ends at the first recent
+	// one.
 	const old = `SELECT seq FROM messages WHERE seq < (SELECT seq FROM messages WHERE created_at_ms >= ? ORDER BY seq LIMIT 1)`
 	before := tx.now.Add(-agency.MessageAge).UnixMilli()
 	_, err := tx.ExecContext(ctx, `DELETE FROM deliveries WHERE (acked_at_ms IS NOT NULL OR dead <> '') AND message IN (`+old+`)`, before)
@@ -123,7 +125,7 @@ func (tx *transaction) forgetMessages(ctx context.Context) error {
 	return err
 }
 
-// supersede removes a sender's earlier messages about itself: only the newest matters, and an
+// supersede deletes a sender's earlier messages about itself: only the newest matters, and an
 // unread inbox must not fill up with them.
 func (tx *transaction) supersede(ctx context.Context, m *agency.Message, recipient string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = 'a newer one came' WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''
@@ -158,7 +160,7 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 	return nil
 }
 
-// Messages returns the messages that a filter chooses, one for each recipient, oldest first.
+// Messages returns the messages that match a filter, one for each recipient, oldest first.
 func (s *messages) Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error) {
 	query, args := `SELECT m.seq, m.id, m.type, m.sender, m.target, m.payload, m.created_at_ms, m.reply_to, d.recipient,
 		d.delivered_at_ms, d.acked_at_ms, d.dead FROM deliveries d JOIN messages m ON m.seq = d.message WHERE 1`, []any{}
@@ -191,16 +193,17 @@ func (s *messages) Messages(ctx context.Context, f agency.MessageFilter) ([]agen
 	return messages, problem("read messages from", s.db.path, err)
 }
 
-// DeliverMessages records the first time at which a recipient got messages.
+// DeliverMessages records when a recipient first got messages.
 func (s *messages) DeliverMessages(ctx context.Context, recipient string, seqs []int64) error {
 	return s.changeDeliveries(ctx, "deliver messages in", `UPDATE deliveries SET delivered_at_ms = ?
 		WHERE recipient = ? AND delivered_at_ms IS NULL AND message IN (SELECT value FROM json_each(?))`, recipient, seqs)
 }
 
-// AckMessages records that a recipient has handled messages; they are not delivered again. Each is
-// named by its id, or by the end of it, which means what waits before what was acknowledged. What
-// was acknowledged before stays as it is. One that never came to the recipient is
-// E_MESSAGE_NOT_FOUND, and then none is acknowledged. It returns how many were acknowledged now.
+// AckMessages records that a recipient has handled messages; they are not delivered again. Each
+// message is named by its id or the end of its id, which means a waiting message rather than an
+// acknowledged one. A message that is already acknowledged stays unchanged. If any of them never
+// reached the recipient, the error is E_MESSAGE_NOT_FOUND and none is acknowledged. It returns how
+// many were newly acknowledged.
 func (s *messages) AckMessages(ctx context.Context, recipient string, ids []string) (acked int, err error) {
 	err = s.db.write(ctx, "acknowledge messages in", func(tx *transaction) error {
 		whole := make([]string, 0, len(ids))
@@ -231,8 +234,8 @@ func (s *messages) AckMessages(ctx context.Context, recipient string, ids []stri
 	return acked, err
 }
 
-// The ids of messages that came to a recipient: the one, and of those that wait and of all the ones
-// with an end.
+// These return the ids of a recipient's messages: by id; by the end of the id among those that
+// wait; and by the end of the id among all.
 const (
 	inboxOf      = `SELECT m.id FROM deliveries d JOIN messages m ON m.seq = d.message WHERE d.recipient = ? AND `
 	inboxEnd     = `substr(m.id, -length(?)) = ? LIMIT 2`
@@ -241,9 +244,9 @@ const (
 	inboxByEnd   = inboxOf + inboxEnd
 )
 
-// inboxID returns the whole id of a message that came to a recipient. It is looked for by its index
-// first, then by its end among what waits, and only then among all messages, which takes long: the
-// writer waits meanwhile.
+// inboxID returns the whole id of a recipient's message. It looks for the whole id by its index
+// first, then for the end among waiting messages, and only then among all messages, which takes
+// long and blocks the writer.
 func (tx *transaction) inboxID(ctx context.Context, recipient, id string) (string, error) {
 	found, err := tx.messageIDs(ctx, inboxByID, recipient, id)
 	if err == nil && len(found) == 0 && len(id) >= agency.MessageIDEnd {

@@ -24,7 +24,7 @@ var migrationFiles embed.FS
 // applicationID marks a file as agency's own: "agcy" in ASCII.
 const applicationID = 0x61676379
 
-// migrations are the steps of the schema in their order. Step n, counted from 1, leads to schema
+// migrations returns the steps of the schema in order. Step n, counted from 1, leads to schema
 // version n.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted by name
@@ -42,8 +42,8 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
-// inspect refuses a file that is damaged, foreign or too new before anything is written to it. It
-// looks through a connection that cannot write, not even when it closes.
+// inspect refuses a file that is damaged, foreign or too new before anything is written to it. Its
+// connection cannot write, not even when it closes.
 func (s *database) inspect(ctx context.Context, newest int) error {
 	look, err := pool(dsnOf(s.path, url.Values{"mode": {"ro"}}, readerSettings()), 1)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *database) inspect(ctx context.Context, newest int) error {
 	return err
 }
 
-// writerOnly is what only a writer can look past: the rollback journal that a crash in the first
-// moment of the file's life left, and a disk without room for the index of the log.
+// writerOnly lists the errors that only a writer can resolve: the rollback journal of a crash while
+// the file was created, and a disk without room for the index of the log.
 var writerOnly = []int{
 	codes.SQLITE_READONLY_ROLLBACK, codes.SQLITE_READONLY_CANTINIT,
 	codes.SQLITE_FULL, codes.SQLITE_IOERR_SHMOPEN, codes.SQLITE_IOERR_SHMSIZE, codes.SQLITE_IOERR_SHMMAP, codes.SQLITE_IOERR_WRITE, codes.SQLITE_CANTOPEN,
@@ -86,9 +86,9 @@ func tooNew(path string, version, newest int) error {
 		WithHint("install an agency that knows schema version %d, such as the one that wrote it; nothing was changed", version)
 }
 
-// migrate applies the steps that the database lacks, all in one transaction with the version that
-// they lead to: after a crash it is either the old schema or the new one. Several processes may do
-// this at once; one does the work.
+// migrate applies the missing steps, all in one transaction with the resulting version: a crash
+// leaves either the old schema or the new one. Several processes may call it at once; one does the
+// work.
 func (s *database) migrate(ctx context.Context, steps []string) error {
 	tx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *database) migrate(ctx context.Context, steps []string) error {
 	case version == len(steps):
 		return nil
 	case version > 0:
-		// The transaction holds the write lock and has written nothing, so this is exactly what it
-		// starts from.
+		// The transaction holds the write lock and has written nothing, so the backup holds exactly
+		// the state before the migration.
 		folder := filepath.Join(filepath.Dir(s.path), BackupFolder)
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err

@@ -41,7 +41,7 @@ func scanSession(row scanner) (agency.Session, error) {
 	return s, err
 }
 
-// object is a JSON object as text, and null when there is none.
+// object returns a JSON object as text, or null without one.
 func object(data json.RawMessage) any {
 	if data == nil {
 		return nil
@@ -58,10 +58,10 @@ func toObject(to *json.RawMessage) column {
 	})
 }
 
-// CreateSession writes a new session with its repository, its agents and the plan, nil for none,
-// together with the event session.created, and fills in what the store decides: Seq, UpdatedAt and
-// Counts. What is known of runs that it takes over from RetryOf is known of it, too. An id that is
-// taken is E_NAME_EXISTS: draw another.
+// CreateSession writes a new session with its repository, its agents and its plan, or nil without
+// one, together with the event session.created. It sets the fields that the store decides: Seq,
+// UpdatedAt and Counts. The session inherits the results of the runs that it takes over from
+// RetryOf. The error for a taken id is E_NAME_EXISTS: draw another.
 func (s *sessions) CreateSession(ctx context.Context, session *agency.Session, agents []agency.SessionAgent, plan []byte) error {
 	created := *session
 	err := s.db.write(ctx, "create session in", func(tx *transaction) error {
@@ -108,7 +108,7 @@ func (s *sessions) CreateSession(ctx context.Context, session *agency.Session, a
 	return nil
 }
 
-// Session returns one session. One that does not exist is E_SESSION_NOT_FOUND.
+// Session returns one session, or E_SESSION_NOT_FOUND.
 func (s *sessions) Session(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
 	session, err := readSession(ctx, s.db.readerSession, id)
 	if err != nil {
@@ -129,9 +129,9 @@ func noSession(id agency.SessionID) error {
 	return agency.Errorf(agency.CodeSessionNotFound, "no session %q", string(id)).WithHint("agency session ls shows the sessions there are")
 }
 
-// MatchSessions returns the sessions that ref can mean, those that run first, then newest first,
-// and at most limit of them; 0 is no limit. The first of these that matches decides: the id, the
-// name, the beginning of an id, of its last eight characters or of a name. A beginning has
+// MatchSessions returns the sessions that ref can mean, running ones first, then newest first. It
+// returns at most limit of them; 0 is no limit. The first kind of match with a result decides: the
+// id, the name, the beginning of an id, of its last eight characters or of a name. A beginning has
 // agency.MinPrefix characters or more.
 func (s *sessions) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {
 	const last = "\U0010ffff" // sorts after every character that an id or a name can hold
@@ -173,8 +173,8 @@ func (s *sessions) Sessions(ctx context.Context, f agency.SessionFilter) ([]agen
 	return s.querySessions(ctx, where+` ORDER BY s.seq DESC LIMIT ?`, append(args, atMost(f.Limit))...)
 }
 
-// SessionsWithStaleFiles returns those whose status files may be out of date, oldest first: all
-// that run, and the settled ones that MarkFilesWritten was not called for.
+// SessionsWithStaleFiles returns the sessions whose status files may be out of date, oldest first:
+// all running ones, and the settled ones without a call of MarkFilesWritten.
 func (s *sessions) SessionsWithStaleFiles(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.filed = 0 ORDER BY s.seq`)
 }
@@ -196,7 +196,7 @@ func (s *sessions) querySessions(ctx context.Context, where string, args ...any)
 	return sessions, problem("read sessions from", s.db.path, err)
 }
 
-// SessionPlan returns the plan as CreateSession was given it; nil for a session without one.
+// SessionPlan returns the plan that CreateSession got, or nil.
 func (s *sessions) SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error) {
 	var plan []byte
 	err := s.db.readers.QueryRowContext(ctx, `SELECT p.plan FROM sessions s LEFT JOIN session_plans p ON p.session = s.seq WHERE s.id = ?`,

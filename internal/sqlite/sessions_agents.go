@@ -62,8 +62,8 @@ func (tx *transaction) insertAgents(ctx context.Context, s *agency.Session, agen
 	return nil
 }
 
-// SessionAgents returns the agents of a session in the order of the plan; none when there is no
-// such session.
+// SessionAgents returns the agents of a session in the order of the plan, or none if the session
+// does not exist.
 func (s *sessions) SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error) {
 	rows, err := s.db.readers.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(id))
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *sessions) SessionAgents(ctx context.Context, id agency.SessionID) ([]ag
 	return agents, problem("read session from", s.db.path, err)
 }
 
-// SessionSince returns a session and those of its agents that changed after the time since, an
-// UpdatedAt of the session; the zero time gives all. Both are of one moment.
+// SessionSince returns a session and those of its agents that changed after since, which is an
+// UpdatedAt of the session; the zero time returns all agents. Both come from one transaction.
 func (s *sessions) SessionSince(ctx context.Context, id agency.SessionID, since time.Time) (*agency.Session, []agency.SessionAgent, error) {
 	session, agents, err := s.sessionSince(ctx, id, since)
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *sessions) sessionSince(ctx context.Context, id agency.SessionID, since 
 	return session, agents, err
 }
 
-// SessionRuns returns the runs of the agents of a session by their ids, with running only those of
-// agents that run. Their pointers are shared with other results: do not write to them.
+// SessionRuns returns the runs of a session's agents by their ids; with running, only those of
+// running agents. Other results share the pointers: do not write to the runs.
 func (s *runs) SessionRuns(ctx context.Context, id agency.SessionID, running bool) (map[agency.RunID]*agency.Run, error) {
 	facts := s.db.unwritten.all()
 	versions, err := s.queryVersions(ctx, `SELECT r.seq, r.updated_at_ms FROM sessions s JOIN session_agents a ON a.session = s.seq
@@ -123,7 +123,7 @@ func (s *runs) SessionRuns(ctx context.Context, id agency.SessionID, running boo
 	return byID, err
 }
 
-// AgentOfRun returns the agent that a run works for; found is false for a run that works for none.
+// AgentOfRun returns the agent whose run this is; found is false if the run belongs to no session.
 func (s *sessions) AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error) {
 	err = s.db.readers.QueryRowContext(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
 		WHERE a.run = ? AND a.run <> '' ORDER BY s.seq DESC LIMIT 1`, string(id)).Scan(&session, &agent)

@@ -11,7 +11,7 @@ import (
 	"agency"
 )
 
-// What every change of a session writes is prepared once: parsing takes longer than running it.
+// The statements for changes of a session are prepared once: parsing takes longer than executing.
 var (
 	updateSession = `UPDATE sessions SET (` + sessionColumns + `, updated_at_ms) = (` + marks(columns(sessionColumns)+1) + `) WHERE seq = ?`
 
@@ -19,14 +19,14 @@ var (
 		WHERE session = ? AND id = ?`
 )
 
-// ChangeSession lets change edit a session and the agents that are named, all of them when agents
-// is nil, and writes what is different with the events that it returns, all or nothing. No other
-// change comes in between; change must not call the store. The session's Counts follows from the
-// agents, whatever change does to it; so do ids, order and UpdatedAt stay. A transition that
-// agency.NextAgent refuses, or any change of a session that has settled, is E_INVALID_STATE. An
-// error of change is returned as it is and nothing is written; nor is anything when there is no
-// news and nothing is different. A session or agent that does not exist is E_SESSION_NOT_FOUND or
-// E_AGENT_NOT_FOUND. The session returned is the one that is now stored.
+// ChangeSession calls change, which edits a session and the named agents, or all of them when
+// agents is nil. It writes the differences and the events that change returns, all or nothing. No
+// other change happens in between; change must not call the store. The store sets Counts from the
+// agents, and keeps ids, order and UpdatedAt, whatever change does to them. A transition that
+// agency.NextAgent refuses, or any change of a settled session, is E_INVALID_STATE. An error of
+// change is returned unwrapped, and nothing is written. Without differences and events nothing is
+// written either. A missing session or agent is E_SESSION_NOT_FOUND or E_AGENT_NOT_FOUND.
+// ChangeSession returns the session as stored now.
 func (s *sessions) ChangeSession(ctx context.Context, id agency.SessionID, agents []string,
 	change func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error),
 ) (*agency.Session, error) {
@@ -68,14 +68,13 @@ func (s *sessions) ChangeSession(ctx context.Context, id agency.SessionID, agent
 	return &stored, nil
 }
 
-// changing is a session that is changed in one transaction. Agents are written at the end, each
-// once.
+// changing is a session that one transaction changes. Each agent is written once, at the end.
 type changing struct {
 	tx      *transaction
-	stored  agency.Session // as it was
-	session agency.Session // as it will be
+	stored  agency.Session // before the change
+	session agency.Session // after the change
 	agents  map[string]*agency.SessionAgent
-	changed map[string]bool // agents that are written by save
+	changed map[string]bool // agents that save must write
 	touched bool
 }
 
@@ -89,7 +88,7 @@ func (tx *transaction) openSession(ctx context.Context, id agency.SessionID) (*c
 	return &changing{tx: tx, stored: s, session: s, agents: map[string]*agency.SessionAgent{}, changed: map[string]bool{}}, nil
 }
 
-// agent is one agent as it is by now.
+// agent returns one agent with its changes so far.
 func (c *changing) agent(ctx context.Context, id string) (agency.SessionAgent, error) {
 	if a := c.agents[id]; a != nil {
 		return *a, nil
@@ -122,8 +121,7 @@ func (c *changing) agentsOf(ctx context.Context, ids []string) ([]agency.Session
 	return agents, nil
 }
 
-// set takes an agent that was changed, unless it is as before. With force it is written all the
-// same.
+// set records a changed agent to be written, unless it is unchanged and force is false.
 func (c *changing) set(before, after *agency.SessionAgent, force bool) error {
 	after.Session, after.ID, after.Position = before.Session, before.ID, before.Position
 	was, err1 := agentValues(before)
@@ -149,7 +147,7 @@ func (c *changing) set(before, after *agency.SessionAgent, force bool) error {
 	return nil
 }
 
-// setSession takes the session as it was edited.
+// setSession records the edited session to be written, unless it is unchanged and force is false.
 func (c *changing) setSession(s *agency.Session, force bool) error {
 	counts := c.session.Counts
 	s.ID, s.Seq, s.Repo, s.UpdatedAt, s.Counts = c.stored.ID, c.stored.Seq, c.stored.Repo, c.stored.UpdatedAt, counts
@@ -164,7 +162,7 @@ func (c *changing) setSession(s *agency.Session, force bool) error {
 	return nil
 }
 
-// open refuses changes of what has settled.
+// open refuses changes of a settled session.
 func (c *changing) open() error {
 	if c.session.Status.Final() {
 		return agency.Errorf(agency.CodeInvalidState, "session %s is %s and can no longer change", c.session.ID, c.session.Status).
@@ -173,8 +171,8 @@ func (c *changing) open() error {
 	return nil
 }
 
-// save writes what was taken. UpdatedAt grows with each change, even within a millisecond or when
-// the clock goes back.
+// save writes the recorded changes. UpdatedAt grows with each change, even within a millisecond or
+// when the clock goes back.
 func (c *changing) save(ctx context.Context) error {
 	if !c.touched {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"agency"
 )
 
-// RemoveSession takes a settled session out of the record, with the event session.removed; the
-// events of its life stay. Where its status files lie is kept until ForgetSession. One that is
-// running is E_INVALID_STATE, one that does not exist E_SESSION_NOT_FOUND.
+// RemoveSession removes a settled session from the record, with the event session.removed; its
+// earlier events stay. The place of its status files is kept until ForgetSession. The error for a
+// running session is E_INVALID_STATE, for a missing one E_SESSION_NOT_FOUND.
 func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error {
 	return s.db.write(ctx, "remove session from", func(tx *transaction) error {
 		session, err := readSession(ctx, tx.StmtContext(ctx, s.db.writerSession), id)
@@ -35,8 +35,8 @@ func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error
 	})
 }
 
-// RemovedSessions returns the removed sessions whose status files may still exist: ids and places,
-// and nothing else of them.
+// RemovedSessions returns the removed sessions whose status files may still exist, with their ids
+// and places only.
 func (s *sessions) RemovedSessions(ctx context.Context) ([]agency.Session, error) {
 	rows, err := s.db.readers.QueryContext(ctx, `SELECT id, root, status_dir, dir FROM removed_sessions ORDER BY id`)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *sessions) RemovedSessions(ctx context.Context) ([]agency.Session, error
 	return sessions, problem("read sessions from", s.db.path, err)
 }
 
-// ForgetSession records that nothing is left of a session that was removed.
+// ForgetSession records that nothing is left of a removed session.
 func (s *sessions) ForgetSession(ctx context.Context, id agency.SessionID) error {
 	return s.db.write(ctx, "remove session from", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM removed_sessions WHERE id = ?`, string(id))

@@ -9,10 +9,10 @@ import (
 )
 
 // UpdateAgents applies the reports of external executors, each with its event session.agent, and
-// returns one error for each, in order. Those of callers that come while a transaction is under way
-// share the next one: what they wait for is the disk. A report that is refused is no harm to the
-// others; of those without an error nothing is lost. The last agent's end settles the session. The
-// context only has a say until the reports are taken.
+// returns one error for each, in order. Calls that arrive during a transaction share the next one,
+// because the disk is what takes time. A refused report does not affect the others, and a report
+// without an error is durable. The end of the last agent settles the session. The context only
+// matters until the transaction begins.
 func (s *sessions) UpdateAgents(ctx context.Context, reports []agency.AgentReport) []error {
 	b := &batch{reports: reports, errs: make([]error, len(reports)), turn: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := ctx.Err(); err != nil {
@@ -28,12 +28,12 @@ func (s *sessions) UpdateAgents(ctx context.Context, reports []agency.AgentRepor
 	return b.errs
 }
 
-// batch is what one caller reports.
+// batch holds the reports of one call.
 type batch struct {
 	reports []agency.AgentReport
 	errs    []error
-	turn    chan struct{} // the caller is to carry out everything that waits
-	done    chan struct{} // closed when the reports are carried out
+	turn    chan struct{} // this caller is to write everything that waits
+	done    chan struct{} // closed when the reports are written
 }
 
 func (b *batch) fail(err error) {
@@ -44,11 +44,11 @@ func (b *batch) fail(err error) {
 	}
 }
 
-// batches are those that wait for a transaction. Its zero value is ready.
+// batches are the batches that wait for a transaction. The zero value is ready to use.
 type batches struct {
 	mu      sync.Mutex
 	waiting []*batch
-	busy    bool // one of the callers carries out, or is about to
+	busy    bool // one of the callers writes, or is about to
 }
 
 func (q *batches) join(b *batch) {
@@ -69,8 +69,7 @@ func (q *batches) take() []*batch {
 	return taken
 }
 
-// pass gives the turn to one of those that came meanwhile, so that no caller works for others
-// forever.
+// pass gives the turn to a caller that came meanwhile, so that no caller works for others forever.
 func (q *batches) pass() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,8 +80,8 @@ func (q *batches) pass() {
 
 var errNotCarriedOut = errors.New("the report was not carried out")
 
-// carryOut writes all waiting reports in one transaction. Whatever happens, every waiting caller
-// gets its result.
+// carryOut writes all waiting reports in one transaction. Every waiting caller gets its result,
+// even after a failure.
 func (s *sessions) carryOut(ctx context.Context) {
 	taken, err := s.db.batches.take(), errNotCarriedOut
 	defer func() {
@@ -114,14 +113,14 @@ func (s *sessions) carryOut(ctx context.Context) {
 	})
 }
 
-// refused reports whether a report is at fault, not the database.
+// refused reports whether the error is about a report, not about the database.
 func refused(err error) bool {
 	var known *agency.Error
 	return errors.As(err, &known)
 }
 
-// report carries out one report in memory, on sessions that are open already or are opened for it,
-// and writes its events.
+// report applies one report in memory, to a session that is already open or is opened for it, and
+// writes its event.
 func (tx *transaction) report(ctx context.Context, open map[agency.SessionID]*changing, r *agency.AgentReport) error {
 	c := open[r.Session]
 	if c == nil {

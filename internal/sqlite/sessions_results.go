@@ -8,14 +8,14 @@ import (
 	"agency"
 )
 
-// UnreportedSessions returns those of agency's own that ReportSession was not called for, oldest
-// first: all that run among them.
+// UnreportedSessions returns agency's own sessions without a call of ReportSession, oldest first,
+// including all running ones.
 func (s *sessions) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
 	return s.querySessions(ctx, `WHERE s.reported = 0 AND s.outside = 0 ORDER BY s.seq`)
 }
 
 // ReportSession records that everything that follows the end of a settled session is done, with the
-// event session.reported. The second time it does nothing.
+// event session.reported. A second call does nothing.
 func (s *sessions) ReportSession(ctx context.Context, id agency.SessionID) error {
 	return s.db.write(ctx, "change session in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `UPDATE sessions SET reported = 1 WHERE id = ? AND status <> 'running' AND reported = 0`, string(id))
@@ -33,8 +33,8 @@ func (s *sessions) ReportSession(ctx context.Context, id agency.SessionID) error
 	})
 }
 
-// AddResult stores the result of an agent. The second time it does nothing, and neither for a
-// session that was removed.
+// AddResult stores the result of an agent. A second call does nothing, and neither does one for a
+// removed session.
 func (s *sessions) AddResult(ctx context.Context, id agency.SessionID, agent string, r *agency.AgentResult) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *sessions) AddResult(ctx context.Context, id agency.SessionID, agent str
 	})
 }
 
-// inheritResults copies what is known of the runs that a new session takes over from the one that
-// it retries.
+// inheritResults copies the results of runs that a new session takes over from the session that it
+// retries.
 func (tx *transaction) inheritResults(ctx context.Context, s *agency.Session) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO session_results (session, agent, result)
 		SELECT a.session, a.id, r.result FROM session_agents a
