@@ -43,7 +43,8 @@ func claudeHome(t *testing.T, dir, repo, url string) []string {
 	config, err := json.Marshal(map[string]any{
 		"hasCompletedOnboarding": true,
 		"theme":                  "dark",
-		// A key from the environment is asked about once; it is known by its last 20 characters.
+		// Claude Code asks once about a key from the environment, and recognises it by its last 20
+		// characters.
 		"customApiKeyResponses": map[string]any{"approved": []string{key[len(key)-20:]}},
 		"projects":              map[string]any{repo: map[string]any{"hasTrustDialogAccepted": true}},
 	})
@@ -61,7 +62,7 @@ func claudeHome(t *testing.T, dir, repo, url string) []string {
 
 const overloaded = 529
 
-// Claude Code shows what it does in every state that it can get into.
+// The tests cover every state that Claude Code can get into.
 func TestClaude(t *testing.T) {
 	t.Parallel()
 	testStates(t, "claude_code", map[string]state{
@@ -88,16 +89,16 @@ func TestClaude(t *testing.T) {
 	})
 }
 
-// claudeLeave has a dialog in which a digit chooses at once.
+// claudeLeave has a dialog in which a digit selects at once.
 var claudeLeave = leave{tool: "Bash", dialog: "Do you want to proceed?"}
 
-// claudeTool uses a tool that needs no leave.
+// claudeTool tests a tool that needs no permission.
 func claudeTool(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I look.", Read: agency.InstructionsFile}, {Text: "I have read it."}})
 	_, tl := f.begin(a)
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
-	f.asked(1) // with what the tool came to
+	f.asked(1) // with the tool's result
 }
 
 func claudePermissionDenied(t *testing.T, binary string, a agent) {
@@ -145,7 +146,7 @@ func claudeHeadlessFailure(t *testing.T, binary string, a agent) {
 	}
 }
 
-// Before Claude Code trusts a folder it does nothing, and says so nowhere but on its terminal.
+// Until Claude Code trusts a folder it does nothing, and only its terminal shows that.
 func claudeTrustDialog(t *testing.T, binary string, a agent) {
 	untrusting := a
 	untrusting.home = func(t *testing.T, dir, _, url string) []string {
@@ -173,7 +174,7 @@ func claudeTrustDialog(t *testing.T, binary string, a agent) {
 	tl.checkPassing(agency.Active, agency.NeedsInput, agency.Working, agency.Waiting)
 }
 
-// A killed agent has failed, whatever it asked, and goes on with the same conversation.
+// A killed agent has failed, whatever it asked, and continues the same conversation.
 func claudeKilled(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f, run, tl := claudeLeave.asked(t, binary, a, gate)
@@ -182,14 +183,14 @@ func claudeKilled(t *testing.T, binary string, a agent) {
 	tl.await(agency.LabelFailed)
 	var resumed api.RunResponse
 	f.agency(&resumed, "resume", string(run.ID))
-	f.asked(2) // Claude Code ends the turn that was cut off with one of its own
+	f.asked(2) // Claude Code adds a turn of its own after the interrupted one
 	tl.await(agency.Working)
 	close(gate)
 	tl.await(agency.Waiting)
 	f.checkContinued(before)
 }
 
-// kill ends the run's agent as the system does when there is no memory left.
+// kill kills the run's agent as the system does when it runs out of memory.
 func (f *fixture) kill(run api.Run) {
 	f.t.Helper()
 	sessions, err := filepath.Glob(filepath.Join(f.dir, "claude", "sessions", "*.json"))
@@ -205,7 +206,7 @@ func (f *fixture) kill(run api.Run) {
 	}
 }
 
-// Claude Code reports its status without asking for leave.
+// Claude Code reports its status without asking for a permission.
 func claudeReports(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		{Shell: "agency report needs_input --summary Colours --question 'Which colour?'"}, {Text: "I asked."},
@@ -216,7 +217,7 @@ func claudeReports(t *testing.T, binary string, a agent) {
 	tl.check(agency.Working, agency.NeedsInput)
 }
 
-// The user's own settings stay in force beside those that agency adds.
+// The user's own settings stay in effect beside agency's additions.
 func claudeOwnSettings(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}})
 	own := filepath.Join(f.dir, "own.json")

@@ -39,8 +39,8 @@ func init() {
 
 func codexHome(t *testing.T, dir, repo, url string) []string {
 	t.Helper()
-	// The sandbox is off because not every kernel that runs tests has what it needs. The two tables at the end keep a
-	// dialog about newer models away, which would take the first Enter.
+	// The sandbox is off because not every kernel that runs tests supports it. The two tables at
+	// the end prevent a dialog about newer models, which would take the first Enter.
 	write(t, filepath.Join(dir, "codex", "config.toml"), fmt.Sprintf(`
 model = "gpt-5.5"
 model_provider = "scripted"
@@ -69,7 +69,7 @@ trust_level = "trusted"
 	return []string{"CODEX_HOME=" + filepath.Join(dir, "codex"), "SCRIPTED_KEY=" + key}
 }
 
-// What Codex says about itself, in its terminal and without one, as labels over time.
+// The labels of Codex over time, in its terminal and without one.
 func TestCodexLabels(t *testing.T) {
 	t.Parallel()
 	binary, codex := installed(t, "codex")
@@ -177,7 +177,8 @@ func TestCodexLabels(t *testing.T) {
 	}
 }
 
-// checkRequest waits until it is known what a run asks for: its terminal may tell first that it asks.
+// checkRequest waits until the run's request is known: the terminal may show first that the agent
+// asks.
 func (f *fixture) checkRequest(run api.Run, kind agency.RequestKind, text string) {
 	f.t.Helper()
 	f.until(fmt.Sprintf("a request by a hook: %s with %q", kind, text), func() bool {
@@ -186,7 +187,7 @@ func (f *fixture) checkRequest(run api.Run, kind agency.RequestKind, text string
 	})
 }
 
-// checkUserConfig says that no file of the user's learned of agency.
+// checkUserConfig checks that no file of the user's mentions agency.
 func (f *fixture) checkUserConfig() {
 	f.t.Helper()
 	home := filepath.Join(f.dir, "codex")
@@ -199,7 +200,7 @@ func (f *fixture) checkUserConfig() {
 	}
 }
 
-// Codex is killed in the middle of a turn, and the next attempt goes on with the same conversation.
+// Codex is killed in the middle of a turn, and the next attempt continues the same conversation.
 func TestCodexKilledAndResumed(t *testing.T) {
 	t.Parallel()
 	binary, codex := installed(t, "codex")
@@ -246,7 +247,7 @@ func TestCodexKilledAndResumed(t *testing.T) {
 	}
 }
 
-// agentProcess is the pid of the run's agent, whose program must be the native one.
+// agentProcess returns the pid of the run's agent, whose program must be the native one.
 func (f *fixture) agentProcess(run api.Run, part string) int {
 	f.t.Helper()
 	var shown api.ShowRunResponse

@@ -41,7 +41,7 @@ func copilotHome(t *testing.T, dir, _, url string) []string {
 	}
 }
 
-// Copilot shows what it does in every state that it can get into.
+// The tests cover every state that Copilot can get into.
 func TestCopilot(t *testing.T) {
 	t.Parallel()
 	testStates(t, "copilot", map[string]state{
@@ -63,7 +63,7 @@ func copilotInterrupted(t *testing.T, binary string, a agent) {
 	f.until("an interruption", func() bool {
 		if time.Since(pressed) >= again && strings.Contains(f.screen(run), "esc interrupt") {
 			f.press(run, "Escape")
-			time.Sleep(150 * time.Millisecond) // the time is what counts: at once, the two are another key
+			time.Sleep(150 * time.Millisecond) // the delay matters: pressed at once, the two are another key
 			f.press(run, "Escape")
 			pressed = time.Now()
 		}
@@ -74,7 +74,8 @@ func copilotInterrupted(t *testing.T, binary string, a agent) {
 	}
 }
 
-// Before Copilot trusts a folder it does nothing, and shows it on its terminal alone. The dialog is for a person.
+// Until Copilot trusts a folder it does nothing, and only its terminal shows that. The dialog is
+// for the user.
 func copilotTrust(t *testing.T, binary string, a agent) {
 	untrusting := a
 	untrusting.home = func(t *testing.T, dir, repo, url string) []string {
@@ -99,7 +100,7 @@ func copilotTrust(t *testing.T, binary string, a agent) {
 	tl.checkPassing(agency.Active, agency.NeedsInput, agency.Working, agency.Waiting)
 }
 
-// A run that is killed in a turn goes on with its conversation.
+// A run that is killed in a turn continues its conversation.
 func copilotKilled(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Here I am again.", Gate: gate}})

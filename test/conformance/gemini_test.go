@@ -37,7 +37,7 @@ func geminiHome(t *testing.T, dir, _, url string) []string {
 	}
 	put("settings.json", map[string]any{
 		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": true}},
-		// Files are written without leave, commands are not run without.
+		// Gemini writes files without a permission, and asks for one to run commands.
 		"general": map[string]any{
 			"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "defaultApprovalMode": "auto_edit",
 			"maxAttempts": 2,
@@ -45,12 +45,12 @@ func geminiHome(t *testing.T, dir, _, url string) []string {
 		"privacy": map[string]any{"usageStatisticsEnabled": false},
 		"model":   map[string]any{"name": "gemini-2.5-flash"},
 	})
-	// Worktrees lie beside the repository.
+	// Worktrees are beside the repository.
 	put("trustedFolders.json", map[string]any{dir: "TRUST_FOLDER"})
 	return []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=" + url}
 }
 
-// Gemini shows what it does, as far as its title and its conversation tell.
+// The tests cover the states that Gemini's title and conversation show.
 func TestGemini(t *testing.T) {
 	t.Parallel()
 	testStates(t, "gemini", map[string]state{
@@ -75,7 +75,7 @@ func geminiText(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening.", Gate: gate}})
 	run, tl := f.begin(a)
 	tl.await(agency.Waiting)
-	// Gemini takes an Enter for a part of a text that came a moment before, and "?" for a key.
+	// Gemini treats an Enter right after a text as a part of the text, and "?" as a key.
 	f.types(run, "and now")
 	f.answer(run, tl, "> and now", "Enter")
 	f.asked(1)
@@ -91,7 +91,8 @@ func geminiText(t *testing.T, binary string, a agent) {
 	})
 }
 
-// geminiAsks starts a run that asks for leave to run a command, and waits until its dialog can be seen.
+// geminiAsks starts a run that asks for the permission to run a command, and waits until its dialog
+// shows.
 func geminiAsks(t *testing.T, binary string, a agent) (*fixture, api.Run, *timeline) {
 	t.Helper()
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran."}})
@@ -117,7 +118,8 @@ func geminiPermissionGiven(t *testing.T, binary string, a agent) {
 	}
 }
 
-// geminiPermissionRefused makes a test of a key that refuses: the last choice does just what Escape does.
+// geminiPermissionRefused returns a test of a key that refuses: the last choice has the same effect
+// as Escape.
 func geminiPermissionRefused(key string) func(*testing.T, string, agent) {
 	return func(t *testing.T, binary string, a agent) {
 		f, run, tl := geminiAsks(t, binary, a)
@@ -150,7 +152,8 @@ func geminiQuestion(t *testing.T, binary string, a agent) {
 	tl.await(agency.Waiting)
 }
 
-// geminiOverload is an overload that passes. Gemini says nothing of it, and gives up only after minutes.
+// geminiOverload tests an overload that passes. Gemini reports nothing about it, and gives up only
+// after minutes.
 func geminiOverload(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "At last.", Status: http.StatusServiceUnavailable, Failure: modelserver.Failure{Times: 1}}})
 	_, tl := f.begin(a)
@@ -167,7 +170,8 @@ func geminiHeadlessFailure(t *testing.T, binary string, a agent) {
 	}
 }
 
-// Gemini works in a folder that is not trusted, with less than the folder could give it, and asks about it beside that.
+// Gemini works in an untrusted folder without the folder's own settings, and asks about trust at
+// the same time.
 func geminiTrustDialog(t *testing.T, binary string, a agent) {
 	untrusting := a
 	untrusting.home = func(t *testing.T, dir, _, url string) []string {
@@ -183,7 +187,7 @@ func geminiTrustDialog(t *testing.T, binary string, a agent) {
 	tl.await(agency.NeedsInput)
 }
 
-// A killed agent has failed, whatever it asked, and goes on with the same conversation.
+// A killed agent has failed, whatever it asked, and continues the same conversation.
 func geminiKilled(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}, {Text: "Good evening."}})
 	run := f.start(a)

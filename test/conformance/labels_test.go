@@ -39,13 +39,14 @@ func installed(t *testing.T, runner string) (binary string, a agent) {
 	return binary, a
 }
 
-// timeline is what agency shows of one run while it works, label after label, as somebody sees it who watches the list.
+// timeline records what agency shows of one run, label after label, as a user sees it who watches
+// the list.
 type timeline struct {
 	t       *testing.T
 	mu      sync.Mutex
 	runs    []api.Run // one for each change of the label
 	changed chan struct{}
-	next    int // the first that no await has passed
+	next    int // the first one that no await has passed
 }
 
 // watch follows a run until the test ends.
@@ -89,8 +90,8 @@ func (f *fixture) watch(run api.Run) *timeline {
 	return tl
 }
 
-// begin starts a run on the task, follows it, and holds back the model's first answer until agency showed the run as working: without
-// that, a quick answer can be read together with the prompt.
+// begin starts a run on the task, follows it, and holds back the model's first answer until agency
+// showed the run as working: without that, a quick answer can be read together with the prompt.
 func (f *fixture) begin(a agent, flags ...string) (api.Run, *timeline) {
 	f.t.Helper()
 	release := f.model.HoldFirst()
@@ -117,7 +118,8 @@ func (tl *timeline) take(runs []api.Run, id agency.RunID) {
 	tl.changed = make(chan struct{})
 }
 
-// await waits until the run shows a label that no earlier await has passed, and returns the run as it was then.
+// await waits until the run shows a label that no earlier await has passed, and returns the run as
+// it was then.
 func (tl *timeline) await(want agency.Label) api.Run {
 	tl.t.Helper()
 	return tl.awaitSummary(want, "")
@@ -147,7 +149,7 @@ func (tl *timeline) awaitSummary(want agency.Label, text string) api.Run {
 	}
 }
 
-// seen are the labels so far, each once in a row.
+// seen returns the labels so far, without repetitions.
 func (tl *timeline) seen() []agency.Label {
 	tl.mu.Lock()
 	defer tl.mu.Unlock()
@@ -158,14 +160,14 @@ func (tl *timeline) seen() []agency.Label {
 	return labels
 }
 
-// check says that the run showed these labels and no others, each once in a row.
+// check checks that the run showed these labels and no others, without repetitions.
 func (tl *timeline) check(want ...agency.Label) {
 	tl.t.Helper()
 	tl.checkPassing("", want...)
 }
 
-// checkPassing is check where one more label may show for a moment between two of them, because nothing holds the run in it. Before
-// the agent tells anything the run is active.
+// checkPassing is check, except that the label between may show for a moment between two of them,
+// because nothing holds the run in it. Before the agent's first report the run is active.
 func (tl *timeline) checkPassing(between agency.Label, want ...agency.Label) {
 	tl.t.Helper()
 	got := tl.seen()
@@ -177,7 +179,8 @@ func (tl *timeline) checkPassing(between agency.Label, want ...agency.Label) {
 	}
 }
 
-// inOrder says that labels came in the wanted order, with nothing else in between than one that may be.
+// inOrder reports whether labels came in the wanted order, with nothing in between except the label
+// between.
 func inOrder(seen, want []agency.Label, between agency.Label) bool {
 	for _, label := range seen {
 		switch {
@@ -190,18 +193,20 @@ func inOrder(seen, want []agency.Label, between agency.Label) bool {
 	return len(want) == 0
 }
 
-// again is when a key that had no effect is pressed once more: an agent takes none in the moment after it drew a dialog.
+// again is the time after which a key without an effect is pressed once more: an agent ignores keys
+// in the moment after it drew a dialog.
 const again = 5 * time.Second
 
-// answer presses a key in a dialog until the run's label is another. A key that was only late finds an empty prompt behind the
-// dialog, where it must do nothing.
+// answer presses a key in a dialog until the run's label changes. If the first key was only slow,
+// the second finds an empty prompt behind the dialog, where it must do nothing.
 func (f *fixture) answer(run api.Run, tl *timeline, dialog, key string) {
 	f.t.Helper()
 	before := len(tl.seen())
 	f.pressUntil(run, dialog, key, func() bool { return len(tl.seen()) > before })
 }
 
-// pressUntil presses a key until it has its effect, and only while the terminal shows the text of what takes it.
+// pressUntil presses a key until it has its effect, and only while the terminal shows the text of
+// what accepts it.
 func (f *fixture) pressUntil(run api.Run, shown, key string, effect func() bool) {
 	f.t.Helper()
 	var pressed time.Time
@@ -229,7 +234,7 @@ func (f *fixture) types(run api.Run, text string) {
 	f.output("tmux", "-S", f.tmuxSocket(), "send-keys", "-t", "="+run.Session+":", "-l", text)
 }
 
-// until waits until something is so that nothing tells of.
+// until polls a condition that no event announces.
 func (f *fixture) until(what string, so func() bool) {
 	f.t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
@@ -247,7 +252,7 @@ func (f *fixture) shown(run api.Run, text string) {
 	f.until("a terminal that shows "+text, func() bool { return strings.Contains(f.screen(run), text) })
 }
 
-// screen is what the run's terminal shows; the flag -e of tmux adds its colours.
+// screen returns what the run's terminal shows; the flag -e of tmux adds its colours.
 func (f *fixture) screen(run api.Run, flags ...string) string {
 	f.t.Helper()
 	return f.output("tmux", append([]string{"-S", f.tmuxSocket(), "capture-pane", "-p", "-t", "=" + run.Session + ":"}, flags...)...)

@@ -32,7 +32,7 @@ func init() {
 
 func opencodeHome(t *testing.T, dir, _, url string) []string {
 	t.Helper()
-	// The model is known by this file alone, so nothing is asked of the net.
+	// Only this file describes the model, so OpenCode does not ask the network.
 	config, err := json.Marshal(map[string]any{
 		"share": "disabled", "model": "scripted/model", "small_model": "scripted/model", "enabled_providers": []string{"scripted"},
 		"permission": map[string]any{"bash": "ask"},
@@ -85,16 +85,17 @@ func opencodePermissionDenied(t *testing.T, binary string, a agent) {
 	f, run, tl := opencodeLeave.asked(t, binary, a, nil)
 	f.pressUntil(run, opencodeLeave.dialog, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 1 })
 	f.pressUntil(run, opencodeLeave.dialog, "Right", func() bool { return opencodeCursor(f.screen(run, "-e")) == 2 })
-	f.answer(run, tl, opencodeLeave.dialog, "Enter") // on the last choice, which is to reject
+	f.answer(run, tl, opencodeLeave.dialog, "Enter") // on the last choice, which rejects
 	tl.await(agency.Waiting)
-	// The model is not asked after that, so nothing holds OpenCode at work.
+	// The model is not called after that, so nothing holds OpenCode at work.
 	tl.checkPassing(agency.Working, agency.Working, agency.NeedsInput, agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made")); err == nil {
 		t.Error("the command ran without leave")
 	}
 }
 
-// opencodeCursor is the choice of a permission on which the cursor stands, known by its colour alone; -1 when there is none.
+// opencodeCursor returns the choice of a permission on which the cursor is, recognised by its
+// colour alone, or -1.
 func opencodeCursor(screen string) int {
 	colours := regexp.MustCompile(`(\S*)Allow once.*?(\S*)Allow always.*?(\S*)Reject`).FindStringSubmatch(screen)
 	if colours == nil {
@@ -133,7 +134,7 @@ func opencodeInterrupted(t *testing.T, binary string, a agent) {
 	tl.check(agency.Working, agency.Waiting)
 }
 
-// opencodeCutOff is a model whose answers end early, which OpenCode asks for again at once.
+// opencodeCutOff tests a model whose answers end early, which OpenCode requests again at once.
 func opencodeCutOff(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, slices.Repeat(modelserver.Scenario{{Text: "Half an", Cut: true}}, 20))
 	_, tl := f.begin(a)
@@ -142,7 +143,8 @@ func opencodeCutOff(t *testing.T, binary string, a agent) {
 	tl.check(agency.Working, agency.Waiting)
 }
 
-// opencodeCutOffForEver is one alert, as long as a silence would be, and no end of requests.
+// opencodeCutOffForEver tests that answers that always end early make one alert, after the time of
+// an inactivity, while OpenCode repeats its requests.
 func opencodeCutOffForEver(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, slices.Repeat(modelserver.Scenario{{Text: "Half an", Cut: true}}, 10_000))
 	f.addConfig("[watchdog]\npoll_interval_secs = 5\nstuck_threshold_intervals = 1\nstall_threshold = \"5s\"\n")
@@ -157,8 +159,8 @@ func opencodeCutOffForEver(t *testing.T, binary string, a agent) {
 	}
 }
 
-// A killed agent has failed, whatever it asked, and goes on with the same conversation. OpenCode takes no prompt for one
-// that it opens again: it waits for a message.
+// A killed agent has failed, whatever it asked, and continues the same conversation. OpenCode takes
+// no prompt when it opens a conversation again: it waits for a message.
 func opencodeKilled(t *testing.T, binary string, a agent) {
 	f, run, tl := opencodeLeave.asked(t, binary, a, nil)
 	before := f.show(run)
@@ -176,7 +178,8 @@ func opencodeKilled(t *testing.T, binary string, a agent) {
 	f.checkContinued(before)
 }
 
-// killAll ends the processes of a run that run a program, as the system does when there is no memory left.
+// killAll kills the processes of a run that execute a program, as the system does when it runs out
+// of memory.
 func (f *fixture) killAll(run api.Run, program string) {
 	f.t.Helper()
 	killed := 0
@@ -195,7 +198,7 @@ func (f *fixture) killAll(run api.Run, program string) {
 	}
 }
 
-// The user's own configuration stays in force beside what agency adds.
+// The user's own configuration stays in effect beside agency's additions.
 func opencodeOwnSettings(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "Good morning."}})
 	own := filepath.Join(f.dir, "own.js")

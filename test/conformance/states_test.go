@@ -26,7 +26,8 @@ func testStates(t *testing.T, runner string, states map[string]state) {
 	}
 }
 
-// talks tests two turns of words alone. The source decides that the run waits; an empty model is any.
+// talks tests two turns of text alone. The source decides that the run waits; an empty model
+// matches any.
 func talks(model string, source agency.Source) state {
 	return func(t *testing.T, binary string, a agent) {
 		evening := make(chan struct{})
@@ -49,13 +50,13 @@ func talks(model string, source agency.Source) state {
 	}
 }
 
-// writes tests a tool that needs no leave.
+// writes tests a tool that needs no permission.
 func writes(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		{Text: "I write.", Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, {Text: "Written."},
 	})
 	run, tl := f.begin(a)
-	f.asked(1) // with what the tool came to
+	f.asked(1) // with the tool's result
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
 	if _, err := os.Stat(filepath.Join(run.Worktree, "made.txt")); err != nil {
@@ -63,18 +64,19 @@ func writes(t *testing.T, binary string, a agent) {
 	}
 }
 
-// leave is how an agent asks for leave to run a command: its tool, and words in its dialog.
+// leave describes how an agent asks for the permission to run a command: its tool, and a text of
+// its dialog.
 type leave struct{ tool, dialog string }
 
-// asked starts a run that asks for leave to run a command, and waits until its dialog can be seen. What the model says after that
-// is held back by a gate, if there is one.
+// asked starts a run that asks for the permission to run a command, and waits until its dialog
+// shows. A gate, if there is one, holds back what the model says after that.
 func (l leave) asked(t *testing.T, binary string, a agent, gate <-chan struct{}) (*fixture, api.Run, *timeline) {
 	t.Helper()
 	f := newFixture(t, binary, a, modelserver.Scenario{
 		{Text: "I run it.", Shell: "mkdir -p made"}, {Text: "It ran.", Gate: gate}, {Text: "I went on.", Gate: gate},
 	})
 	run, tl := f.begin(a)
-	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first to tell may know no more than that it asks
+	asks := tl.awaitSummary(agency.NeedsInput, "mkdir -p made") // the first report may contain only that it asks
 	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != l.tool || r.Text != "mkdir -p made" {
 		t.Errorf("request: got %+v", r)
 	}
@@ -82,7 +84,7 @@ func (l leave) asked(t *testing.T, binary string, a agent, gate <-chan struct{})
 	return f, run, tl
 }
 
-// given tests leave that a person gives in the terminal by a key.
+// given tests a permission that the user gives in the terminal with a key.
 func (l leave) given(key string) state {
 	return func(t *testing.T, binary string, a agent) {
 		gate := make(chan struct{})
@@ -99,7 +101,8 @@ func (l leave) given(key string) state {
 	}
 }
 
-// asksQuestion tests a question whose first choice a person takes in the terminal. The dialog has the words.
+// asksQuestion tests a question whose first choice the user takes in the terminal. The dialog
+// contains the text.
 func asksQuestion(dialog string) state {
 	return func(t *testing.T, binary string, a agent) {
 		const question = "Which colour is it to be?"
@@ -119,7 +122,7 @@ func asksQuestion(dialog string) state {
 	}
 }
 
-// fails tests a call of the model that fails for good, at once or after some more tries.
+// fails tests a call of the model that fails finally, at once or after some more tries.
 func fails(status int, message, summary string, env ...string) state {
 	return func(t *testing.T, binary string, a agent) {
 		f := newFixture(t, binary, a, modelserver.Scenario{{Status: status, Failure: modelserver.Failure{Message: message, RetryAfter: time.Second}}})
@@ -141,7 +144,7 @@ func passes(status int, failure modelserver.Failure, summary string) state {
 	}
 }
 
-// checkContinued checks that a run goes on with the conversation of its first attempt in a second one.
+// checkContinued checks that a second attempt continues the conversation of the first.
 func (f *fixture) checkContinued(before api.Run) {
 	f.t.Helper()
 	after := f.show(before)
@@ -150,7 +153,7 @@ func (f *fixture) checkContinued(before api.Run) {
 	}
 }
 
-// show returns what is known of a run now.
+// show returns the present state of a run.
 func (f *fixture) show(run api.Run) api.Run {
 	f.t.Helper()
 	var shown struct {

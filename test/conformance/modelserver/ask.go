@@ -1,6 +1,6 @@
 package modelserver
 
-// command is a shell command in the words of Codex, where the model asks for leave.
+// command returns a shell command as Codex expects it, with the wish for a permission.
 func (t Turn) command() object {
 	command := object{"cmd": t.Shell}
 	if t.Leave {
@@ -9,7 +9,7 @@ func (t Turn) command() object {
 	return command
 }
 
-// question is a question with two answers, for the tools that ask people.
+// question returns a question with two answers, for the tools that ask users.
 func (t Turn) question() map[string]any {
 	answers := []object{{"label": "Red", "description": "the first"}, {"label": "Blue", "description": "the second"}}
 	return map[string]any{

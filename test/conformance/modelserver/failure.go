@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Failure says more about a turn that has an error status.
+// Failure describes a turn with an error status.
 type Failure struct {
-	Message string // empty is some text
-	// Times is how often the error is sent before the answer; 0 is for ever.
+	Message string // if empty, a default text
+	// Times is the number of errors before the answer; 0 is without end.
 	Times int
-	// RetryAfter is when the client is told to try again, in whole seconds; 0 leaves it to the client.
+	// RetryAfter is the time after which the client is asked to try again, in whole seconds; 0
+	// leaves it to the client.
 	RetryAfter time.Duration
 }
 
-// fails says whether a turn is refused once more, and counts it.
+// fails reports whether a turn is refused once more, and counts it.
 func (s *Server) fails(turn int, f Failure) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,10 +90,10 @@ func (messages) answer(w http.ResponseWriter, c *conversation, text string, made
 	return e.err
 }
 
-// content is the texts of a message, which both APIs write as one string or as a list of parts.
+// content holds the texts of a message, which both APIs write as one string or as a list of parts.
 type content []string
 
-// UnmarshalJSON takes the texts and leaves out everything else, such as images and the results of tools.
+// UnmarshalJSON reads the texts and skips everything else, such as images and the results of tools.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

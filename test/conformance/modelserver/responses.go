@@ -44,7 +44,7 @@ func (responses) parse(body []byte) (*conversation, error) {
 			Type    string  `json:"type"`
 			Role    string  `json:"role"`
 			Content content `json:"content"`
-			Tools   []offer `json:"tools"` // what a search found
+			Tools   []offer `json:"tools"` // the result of a search
 		} `json:"input"`
 		Tools []offer `json:"tools"`
 		Text  struct {
@@ -57,7 +57,7 @@ func (responses) parse(body []byte) (*conversation, error) {
 		return nil, err
 	}
 	c := &conversation{model: req.Model, stream: req.Stream, tools: map[string]tool{}, format: req.Text.Format.Schema}
-	// One turn of the model is several items here: its text, its reasoning, each call.
+	// The API splits one turn of the model into several items: its text, its reasoning, each call.
 	speaking := false
 	for _, item := range req.Input {
 		for _, t := range item.Tools {
@@ -131,7 +131,7 @@ func (responses) answer(w http.ResponseWriter, c *conversation, text string, mad
 	return e.err
 }
 
-// item is a call in the words of the API.
+// item returns a call in the API's form.
 func (c *call) item(turn int) (object, error) {
 	id := fmt.Sprintf("call_%d", turn)
 	item := object{"id": "item_" + id, "call_id": id, "name": c.name, "status": "completed"}

@@ -7,30 +7,34 @@ import (
 	"strings"
 )
 
-// Scenario is what the model says, turn by turn. Behind its last turn the model has nothing more to do and says so.
+// Scenario is what the model says, turn by turn. After its last turn the model answers that it has
+// nothing more to do.
 //
-// Which turn a request asks for is counted in the conversation that it carries, so a retry gets the same turn again.
+// The turn of a request is counted in the conversation that the request contains, so a retry gets
+// the same turn again.
 type Scenario []Turn
 
 // Turn is one answer of the model: a text, a tool call, or both.
 type Turn struct {
 	Text  string
 	Shell string // a command for the client's shell tool
-	Leave bool   // the command asks for leave, in clients where it is the model that says when
-	Ask   string // a question for the client's tool that asks people; it offers Red and Blue
+	Leave bool   // the command asks for a permission, in clients whose model decides that
+	Ask   string // a question for the client's tool that asks users; it offers Red and Blue
 	Read  string // the path of a file for the client's tool that reads files, or else for its shell
 	Write *File  // a file for the client's tool that writes whole files
 	Call  *Call  // a call of a tool by its name
-	// Subagent is a subagent that the client is to start, and not to wait for where it can.
+	// Subagent is a subagent that the client starts, in the background where it can.
 	Subagent *Subagent
-	// Search is a search for tools, in clients that show the model the tools of servers only when it searches for them.
+	// Search is a search for tools, in clients that show the model the tools of servers only when
+	// it searches for them.
 	Search string
-	// Gate, if set, holds the answer back after its first event until it is closed.
+	// Gate, if set, delays the answer after its first event until it is closed.
 	Gate <-chan struct{}
-	// Cut ends the stream of the answer behind its text, without the event that finishes it; only the chat API does it. What was
-	// said counts as a turn.
+	// Cut ends the stream of the answer after its text, without the final event; only the chat API
+	// does it. The text counts as a turn.
 	Cut bool
-	// Status, if set, is an HTTP error status that is sent instead of an answer; Failure says more about it.
+	// Status, if set, is an HTTP error status that is sent instead of an answer; Failure describes
+	// it further.
 	Status  int
 	Failure Failure
 }
@@ -38,24 +42,27 @@ type Turn struct {
 // File is the whole content of a file. Its path is relative to the client's working directory.
 type File struct {
 	Path, Content string
-	// Has returns what stands in the file so far, for clients that make new files by one tool and change them by another; nil is
-	// a new file.
+	// Has returns the present content of the file, for clients that create files with one tool and
+	// change them with another; nil is a new file.
 	Has func() string
 }
 
-// Call is a call of a tool. Its name is the end of the client's name for it, which begins with the server that it is from.
+// Call is a call of a tool. Its name is the end of the client's name for the tool, which begins
+// with the name of its server.
 type Call struct {
 	Tool  string
 	Input map[string]any
 }
 
-// Subagent is a subagent. Its conversation, which is known by its prompt, has a scenario of its own.
+// Subagent is a subagent. Its conversation is recognised by its prompt, and has a scenario of its
+// own.
 type Subagent struct {
 	Prompt   string // in no other text of the user
 	Scenario Scenario
 }
 
-// of is the helper whose conversation has these texts of the user; nil when it is the agent's own.
+// of returns the subagent whose conversation has these texts of the user, or nil for the agent's
+// own.
 func (s Scenario) of(heard []string) *Subagent {
 	for i := range s {
 		h := s[i].Subagent
@@ -69,7 +76,7 @@ func (s Scenario) of(heard []string) *Subagent {
 	return nil
 }
 
-// turn is the turn number n, from 0.
+// turn returns turn n, counted from 0.
 func (s Scenario) turn(n int) Turn {
 	if n < len(s) {
 		return s[n]
@@ -77,20 +84,21 @@ func (s Scenario) turn(n int) Turn {
 	return Turn{Text: "There is nothing more to do."}
 }
 
-// tool is one that a client offers.
+// tool is a tool that a client offers.
 type tool struct {
 	name   string
 	custom bool   // takes plain text instead of JSON
-	space  string // the namespace that the tool stands in, where the API has them
+	space  string // the namespace of the tool, in APIs that have them
 }
 
-// call is a turn's tool call in the client's own words: JSON arguments, or plain text for a custom tool.
+// call is a turn's tool call in the client's form: JSON arguments, or plain text for a custom tool.
 type call struct {
 	tool
 	input any
 }
 
-// call chooses the tool for a turn among those that the client offers. It returns nil for a turn without one.
+// call chooses the tool for a turn among those that the client offers. It returns nil for a turn
+// without one.
 func (t Turn) call(offered map[string]tool) (*call, error) {
 	var inputs map[string]any
 	switch {
@@ -154,7 +162,7 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 	return nil, fmt.Errorf("the client offers none of %s, only %s", sorted(inputs), sorted(offered))
 }
 
-// patch adds the file, as the input of an apply_patch tool.
+// patch returns the input of an apply_patch tool that adds the file.
 func (f *File) patch() string {
 	lines := strings.ReplaceAll("\n"+strings.TrimSuffix(f.Content, "\n"), "\n", "\n+")
 	return "*** Begin Patch\n*** Add File: " + f.Path + lines + "\n*** End Patch"

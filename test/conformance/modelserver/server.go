@@ -1,5 +1,6 @@
-// Package modelserver is a scripted model on loopback, which speaks the Anthropic Messages, the OpenAI Responses and Chat
-// Completions and the Gemini API as far as the agents of the tests need them.
+// Package modelserver is a scripted model on loopback. It implements the Anthropic Messages, the
+// OpenAI Responses and Chat Completions and the Gemini API as far as the agents of the tests need
+// them.
 package modelserver
 
 import (
@@ -15,7 +16,7 @@ import (
 	"sync"
 )
 
-// Server is one scripted model. Everything that asks it is in the same scenario.
+// Server is one scripted model. All its clients are in the same scenario.
 type Server struct {
 	URL string // http://127.0.0.1:PORT
 
@@ -32,12 +33,13 @@ type Server struct {
 // Request is one HTTP request as the server understood it.
 type Request struct {
 	Method, Path string
-	// Side is a request beside the conversation, such as one for a title: it got a short answer and no turn.
+	// Side is true for a request outside the conversation, such as one for a title: it got a short
+	// answer and no turn.
 	Side     bool
-	Turn     int    // the turn of the scenario that it was answered with, from 0
-	Subagent string // the prompt of the helper whose conversation it is; empty is the agent's own
-	Body     string // as it came, for a conversation
-	Heard    string // all texts of the user, the client's own additions among them, one below the other
+	Turn     int    // the turn of the scenario that answered it, from 0
+	Subagent string // the prompt of the subagent whose conversation it is; empty for the agent's own
+	Body     string // unchanged, for a conversation
+	Heard    string // all texts of the user, including the client's own additions, one below the other
 }
 
 // Start starts a server on a free port. The caller closes it.
@@ -55,8 +57,8 @@ func Start(scenario Scenario) *Server {
 	return s
 }
 
-// HoldFirst holds back each answer of the first turn, a refusal too, until the caller calls release. It must be
-// called before the agent asks.
+// HoldFirst holds back each answer of the first turn, a refusal too, until the caller calls
+// release. It must be called before the agent asks.
 func (s *Server) HoldFirst() (release func()) {
 	held := make(chan struct{})
 	s.mu.Lock()
@@ -71,14 +73,15 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// Requests are all requests so far, oldest first.
+// Requests returns all requests so far, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.log)
 }
 
-// Await returns the first request that the caller wants, past or future. It fails when ctx ends before there is one.
+// Await returns the first request that the caller wants, past or future. It fails when ctx ends
+// before there is one.
 func (s *Server) Await(ctx context.Context, wanted func(Request) bool) (Request, error) {
 	for {
 		s.mu.Lock()
@@ -106,11 +109,12 @@ func (s *Server) record(r Request) {
 // dialect is one of the APIs.
 type dialect interface {
 	parse(body []byte) (*conversation, error)
-	// answer sends a turn; hold returns when the turn's gate is open, or with an error when the client has gone.
+	// answer sends a turn; hold returns when the turn's gate is open, or with an error when the
+	// client has gone.
 	answer(w http.ResponseWriter, c *conversation, text string, made *call, hold func() error) error
 }
 
-// conversation is what a request says, in no API's own words.
+// conversation is the content of a request, independent of the API.
 type conversation struct {
 	model  string
 	stream bool
@@ -121,7 +125,7 @@ type conversation struct {
 	format json.RawMessage // a JSON schema that the answer must follow
 }
 
-// side says that the request is not the agent's: agents bring tools.
+// side reports whether the request is outside the agent's conversation: agents offer tools.
 func (c *conversation) side() bool {
 	return len(c.tools) == 0 || (len(c.tools) == 1 && c.format != nil)
 }
@@ -169,7 +173,7 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			refuse(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		// What cannot be written, nobody is there to read.
+		// An error here means that the client has gone.
 		_ = d.answer(w, c, turn.Text, made, func() error {
 			return open(r.Context(), gates...)
 		})
@@ -183,7 +187,8 @@ func (s *Server) first() <-chan struct{} {
 	return s.held
 }
 
-// open waits until all gates are open; a nil gate is. It fails when ctx ends before that.
+// open waits until all gates are open; a nil gate counts as open. It fails when ctx ends before
+// that.
 func open(ctx context.Context, gates ...<-chan struct{}) error {
 	for _, gate := range gates {
 		if gate == nil {
@@ -198,7 +203,8 @@ func open(ctx context.Context, gates ...<-chan struct{}) error {
 	return nil
 }
 
-// shortAnswer is an answer beside the conversation: some text for every key that the schema wants.
+// shortAnswer returns an answer outside the conversation: some text for every key that the schema
+// requires.
 func shortAnswer(schema json.RawMessage) string {
 	const text = "Scripted answer"
 	if schema == nil {
@@ -230,7 +236,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 // object is a JSON object.
 type object = map[string]any
 
-// refuse sends an error in a form that is right for both APIs.
+// refuse sends an error in a form that fits both APIs.
 func refuse(w http.ResponseWriter, status int, message string) {
 	kinds := map[int]string{
 		http.StatusBadRequest: "invalid_request_error", http.StatusUnauthorized: "authentication_error",
@@ -260,7 +266,7 @@ func newEvents(w http.ResponseWriter) *events {
 	return &events{w: w}
 }
 
-// send sends an event; its kind is told twice, as both APIs do.
+// send sends an event; it contains the kind twice, as in both APIs.
 func (e *events) send(kind string, fields object) {
 	if e.err != nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"agency/test/conformance/modelserver"
 )
 
-// api is how a test speaks one of the APIs.
+// api is one API with requests of a test.
 type api struct {
 	path    string
 	opening string // a stream with tools, no turn so far
@@ -58,7 +58,7 @@ func start(t *testing.T, scenario modelserver.Scenario) *modelserver.Server {
 	return s
 }
 
-// answer is what came back, as far as it was read.
+// answer is a response, as far as it was read.
 type answer struct {
 	*bufio.Reader
 	status int
@@ -80,7 +80,7 @@ func ask(t *testing.T, s *modelserver.Server, path, body string) answer {
 	return answer{bufio.NewReader(resp.Body), resp.StatusCode}
 }
 
-// text is the rest of the answer.
+// text returns the rest of the answer.
 func (a answer) text(t *testing.T) string {
 	t.Helper()
 	body, err := io.ReadAll(a)
@@ -90,7 +90,7 @@ func (a answer) text(t *testing.T) string {
 	return string(body)
 }
 
-// kinds are the events of a stream, in order.
+// kinds returns the kinds of events in a stream, in order.
 func kinds(stream string) []string {
 	var list []string
 	for line := range strings.Lines(stream) {
@@ -148,7 +148,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// The conversation of a helper is known by its prompt, and has a scenario of its own.
+// The conversation of a subagent is recognised by its prompt, and has a scenario of its own.
 func TestSubagent(t *testing.T) {
 	t.Parallel()
 	s := start(t, modelserver.Scenario{
