@@ -73,18 +73,20 @@ func TestDocsSpec(t *testing.T) {
 func operationsText(from *source) string {
 	var b strings.Builder
 	types, seen := []reflect.Type{}, map[reflect.Type]bool{}
+	meet := func(t reflect.Type) {
+		if !seen[t] {
+			seen[t], types = true, append(types, t)
+		}
+	}
 	part := func(title string, root reflect.Type) {
-		all := structs(root)
 		if root.NumField() == 0 {
 			fmt.Fprintf(&b, "\n%s: `{}`\n", title)
 		} else {
 			fmt.Fprintf(&b, "\n%s:\n\n", title)
 			fields(&b, root, from)
 		}
-		for _, t := range all[1:] {
-			if !seen[t] {
-				seen[t], types = true, append(types, t)
-			}
+		for _, t := range structs(root)[1:] {
+			meet(t)
 		}
 	}
 	for _, op := range api.Operations() {
@@ -102,6 +104,30 @@ func operationsText(from *source) string {
 		fmt.Fprintf(&b, "\n\n```json\n%s\n```\n", op.Example)
 		part("Request", op.Request)
 		part("Response", op.Response)
+	}
+	for _, s := range api.Streams() {
+		fmt.Fprintf(&b, "\n### %s\n\n%s `GET %s`", s.Name(), s.Help, s.Path)
+		switch {
+		case s.Upgrade != "":
+			fmt.Fprintf(&b, " with `Upgrade: %s`. Lines in both directions: `%s`.", s.Upgrade, s.Media)
+		case s.Media != "":
+			fmt.Fprintf(&b, " reads. Answer: `%s`.", s.Media)
+		default:
+			b.WriteString(" reads.")
+		}
+		if len(s.Errors) > 0 {
+			fmt.Fprintf(&b, "\n\nErrors: `%s`.", strings.ReplaceAll(list(s.Errors), ", ", "`, `"))
+		}
+		b.WriteByte('\n')
+		if s.Query.NumField() > 0 {
+			part("Query", s.Query)
+		}
+		if s.Item != nil {
+			for _, t := range structs(s.Item) {
+				meet(t)
+			}
+			fmt.Fprintf(&b, "\nIt sends: [%s](#%s).\n", s.Item.Name(), strings.ToLower(s.Item.Name()))
+		}
 	}
 	for _, t := range types {
 		fmt.Fprintf(&b, "\n### %s\n\n", t.Name())

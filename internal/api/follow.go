@@ -23,7 +23,7 @@ import (
 func (c *Client) Follow(ctx context.Context, since int64, run string, again func(), handle func(agency.Event) error) error {
 	c.follows.Store(true)
 	var r retries
-	query := url.Values{"since": {strconv.FormatInt(since, 10)}, "run": {run}}
+	query := encodeQuery(EventsQuery{Since: since, Run: run})
 	for {
 		begun := time.Now()
 		next, err := c.events(ctx, since, query, handle)
@@ -125,10 +125,9 @@ func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error)
 	if r.Follow {
 		c.follows.Store(true)
 	}
-	l := &logStream{c: c, ctx: ctx, query: url.Values{
-		"run": {r.Run}, "stream": {r.Stream}, "attempt": {strconv.Itoa(r.Attempt)},
-		"since": {strconv.FormatInt(r.SinceMS, 10)}, "follow": {strconv.FormatBool(r.Follow)},
-	}}
+	l := &logStream{c: c, ctx: ctx, query: encodeQuery(LogsQuery{
+		Run: r.Run, Stream: r.Stream, Attempt: r.Attempt, Since: r.SinceMS, Follow: r.Follow,
+	})}
 	return l, l.open()
 }
 

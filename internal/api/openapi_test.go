@@ -92,11 +92,15 @@ func openAPIDocument(t *testing.T) object {
 	for _, op := range api.Operations() {
 		paths["/v1/"+op.Name] = object{"post": operationObject(&op)}
 	}
+	from := readSource(t)
+	for _, s := range api.Streams() {
+		paths[s.Path] = object{"get": streamObject(t, from, &s)}
+	}
 	schemas := object{"Failure": object{
 		"description": "The answer of an operation that failed.", "type": "object", "required": []string{"ok", "schema_version", "error"},
 		"properties": object{"ok": object{"const": false}, "schema_version": object{"const": api.SchemaVersion}, "error": reference("Problem")},
 	}}
-	for name, schema := range readSource(t).components(t) {
+	for name, schema := range from.components(t) {
 		schemas[name] = schema
 	}
 	return object{
@@ -104,7 +108,7 @@ func openAPIDocument(t *testing.T) object {
 		"info": object{
 			"title": "agency", "version": strconv.Itoa(api.SchemaVersion), "license": object{"name": "MIT", "identifier": "MIT"},
 			"description": "The operations of agency's daemon, which listens on a unix socket of the user: ~/.agency/agencyd.sock, or AGENCY_SOCKET. " +
-				"agency api CALL runs one. docs/json.md tells more, also of the streams, and docs/policy.md tells which operations a run may call. " +
+				"agency api CALL runs one. docs/json.md tells more, and docs/policy.md tells which operations a run may call. " +
 				"x-kind: acts changes something, so never send it twice; reads changes nothing more when it is sent twice, and answers soon; " +
 				"waits changes nothing and may take long. x-tool is the operation's name among the tools of agency mcp.",
 		},
@@ -148,6 +152,46 @@ func operationObject(op *api.Description) object {
 	}
 	made["responses"] = responses
 	return made
+}
+
+// streamObject describes a stream. Its answer has no envelope, so the schema is that of one item.
+func streamObject(t *testing.T, from *source, s *api.Stream) object {
+	t.Helper()
+	group, _, _ := strings.Cut(s.Name(), ".")
+	query, err := from.schemaOf(s.Query, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameters := []object{}
+	for _, key := range query.PropertyOrder {
+		property := query.Properties[key]
+		description := property.Description
+		property.Description = ""
+		if property.Types != nil { // a query has no null
+			property.Type, property.Types = property.Types[1], nil
+		}
+		parameters = append(parameters, object{
+			"name": key, "in": "query", "required": slices.Contains(query.Required, key), "description": description, "schema": property,
+		})
+	}
+	answer := object{"description": "It is done.", "content": object{"application/json": object{}}}
+	if s.Media != "" {
+		content := object{}
+		if s.Item != nil {
+			content["schema"] = reference(s.Item.Name())
+		}
+		answer = object{"description": "The stream, without an envelope.", "content": object{s.Media: content}}
+	}
+	status := "200"
+	if s.Upgrade != "" {
+		status = "101"
+		parameters = append(parameters, object{"name": "Upgrade", "in": "header", "required": true, "schema": object{"const": s.Upgrade}})
+	}
+	return object{
+		"operationId": s.Name(), "tags": []string{group}, "summary": s.Help, "parameters": parameters,
+		"x-kind":    map[bool]string{false: api.Reads.String(), true: api.Acts.String()}[s.Upgrade != ""],
+		"responses": object{status: answer, "default": object{"$ref": "#/components/responses/Failure"}},
+	}
 }
 
 // list joins codes with commas.

@@ -192,7 +192,11 @@ func (s *source) components(t *testing.T) map[string]*jsonschema.Schema {
 		meet(op.Request, false)
 		meet(op.Response, true)
 	}
-	meet(reflect.TypeFor[agency.Event](), true)
+	for _, s := range api.Streams() {
+		if s.Item != nil {
+			meet(s.Item, true)
+		}
+	}
 	meet(reflect.TypeFor[api.Problem](), true)
 	made := map[string]*jsonschema.Schema{}
 	for _, name := range slices.Sorted(maps.Keys(types)) {

@@ -264,17 +264,12 @@ type RemoveSessionsResponse struct {
 	Warnings []string  `json:"warnings"`
 }
 
-// SessionUpdatesPath is a lasting connection for many reports: GET ?session=REF&dir=DIR with
-// Upgrade: agency-updates. The client writes lines of SessionUpdate. The daemon answers each, in
-// order, with a line of UpdateReply once it is durable.
-const (
-	SessionUpdatesPath = "/v1/session.updates"
-	UpdatesProtocol    = "agency-updates"
-	UpdateLimit        = 64 << 10 // the longest line, in bytes
-)
+// UpdateLimit is the longest line of session.updates, in bytes. The client writes lines of
+// SessionUpdate; the daemon answers each with a line of UpdateReply.
+const UpdateLimit = 64 << 10
 
 // UpdateReply answers one line of updates.
 type UpdateReply struct {
-	OK    bool     `json:"ok"`
-	Error *Problem `json:"error,omitempty"`
+	OK    bool     `json:"ok"`              // the report is durable
+	Error *Problem `json:"error,omitempty"` // why it was refused
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"agency"
 )
@@ -25,7 +24,7 @@ type UpdateStream struct {
 
 // Updates opens a connection for reports on a session, until the caller closes it or ctx ends.
 func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream, error) {
-	query := url.Values{"session": {req.Session}, "dir": {req.Dir}}
+	query := encodeQuery(req)
 	var stream *UpdateStream
 	err := c.withDaemon(ctx, true, Reads.timeout(nil), func() error {
 		live, cancel := c.whileAlive(ctx)

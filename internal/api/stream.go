@@ -1,12 +1,148 @@
 package api
 
-// The streams, the wrapper's connection and an empty request, which are not operations.
-const (
-	AlivePath   = "/v1/alive"   // GET: an answer without data, as soon as the daemon accepts requests
-	EventsPath  = "/v1/events"  // GET ?since=SEQ&run=REF: server-sent events; Last-Event-ID wins over since
-	LogsPath    = "/v1/logs"    // GET ?run=REF&stream=&attempt=&since=&offset=&follow=: bytes; offset wins over since
-	WrapperPath = "/v1/wrapper" // GET with Upgrade: agency-wrapper
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agency"
 )
+
+// Stream is what the daemon serves as GET Path with a query, and without an envelope around it. An
+// error before the first byte is an envelope with its status. All streams only read, but for
+// session.updates.
+type Stream struct {
+	Path    string
+	Help    string       // one sentence: what it does
+	Query   reflect.Type // a struct; its keys are those of the query
+	Media   string       // media type of the answer; empty for an envelope
+	Item    reflect.Type // what the answer holds, one after another; nil for bytes
+	Upgrade string       // the protocol that the connection is taken over for; empty unless it is
+	Errors  []agency.Code
+}
+
+// The paths of the streams, and of the connection of a wrapper, which is not for clients.
+const (
+	AlivePath          = "/v1/alive"
+	EventsPath         = "/v1/events"
+	LogsPath           = "/v1/logs"
+	SessionUpdatesPath = "/v1/session.updates"
+	WrapperPath        = "/v1/wrapper" // GET with Upgrade: agency-wrapper
+)
+
+// UpdatesProtocol is the protocol of session.updates.
+const UpdatesProtocol = "agency-updates"
+
+// Name returns the last part of the path.
+func (s *Stream) Name() string { return strings.TrimPrefix(s.Path, "/v1/") }
+
+// Streams returns the table of streams, in the order of the documents.
+func Streams() []Stream {
+	return []Stream{
+		{
+			Path: EventsPath, Help: "Send every event after a number, in order and without a gap, and then new ones.",
+			Query: reflect.TypeFor[EventsQuery](), Media: "text/event-stream", Item: reflect.TypeFor[agency.Event](),
+			Errors: []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous},
+		},
+		{
+			Path: LogsPath, Help: "Send the bytes of a log.",
+			Query: reflect.TypeFor[LogsQuery](), Media: "application/octet-stream",
+			Errors: []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous},
+		},
+		{
+			Path: SessionUpdatesPath, Help: "Take lines of reports on a session, and answer each line, in order, when it is durable.",
+			Query: reflect.TypeFor[SessionRequest](), Media: "application/x-ndjson", Item: reflect.TypeFor[UpdateReply](), Upgrade: UpdatesProtocol,
+			Errors: []agency.Code{agency.CodeSessionNotFound, agency.CodeRunAmbiguous, agency.CodeNotGitRepo, agency.CodeInvalidPath},
+		},
+		{
+			Path: AlivePath, Help: "Answer without data, as soon as the daemon takes requests.",
+			Query: reflect.TypeFor[Empty](),
+		},
+	}
+}
+
+// EventsQuery selects events.
+type EventsQuery struct {
+	Since int64  `json:"since,omitempty"` // the number of an event; only later events are sent. Last-Event-ID overrides it
+	Run   string `json:"run,omitempty"`   // only events of this run; empty means all
+}
+
+// LogsQuery selects the bytes of a log.
+type LogsQuery struct {
+	Run     string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
+	Stream  string `json:"stream,omitempty"`  // runner, stdout or stderr; empty means runner
+	Attempt int    `json:"attempt,omitempty"` // 0 means the newest
+	Since   int64  `json:"since,omitempty"`   // only what was written since, in Unix milliseconds; 0 means all
+	Offset  *int64 `json:"offset,omitempty"`  // the first byte to send, counted from the first byte ever written; overrides since
+	Follow  bool   `json:"follow,omitempty"`  // go on until the attempt has ended
+}
+
+// encodeQuery returns the query for a struct. Zero fields are left out.
+func encodeQuery(of any) url.Values {
+	q, v := url.Values{}, reflect.ValueOf(of)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if value := reflect.Indirect(v.FieldByIndex(f.Index)); value.IsValid() && !v.FieldByIndex(f.Index).IsZero() {
+			q.Set(queryKey(&f), fmt.Sprint(value.Interface()))
+		}
+	}
+	return q
+}
+
+// DecodeQuery reads a query into a struct that into points to. An unknown key, or a value of another
+// type, is E_USAGE.
+func DecodeQuery(q url.Values, into any) error {
+	v := reflect.ValueOf(into).Elem()
+	known := []string{}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		key := queryKey(&f)
+		known = append(known, key)
+		if q.Get(key) == "" {
+			continue
+		}
+		if err := setQuery(v.FieldByIndex(f.Index), q.Get(key)); err != nil {
+			return agency.Errorf(agency.CodeUsage, "%s is %q, not %s", key, q.Get(key), err)
+		}
+	}
+	for key := range q {
+		if !slices.Contains(known, key) {
+			return agency.Errorf(agency.CodeUsage, "the query has the unknown key %q; known are %s", key, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func queryKey(f *reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return key
+}
+
+// setQuery sets a field of a query. The error says what the text should be.
+func setQuery(field reflect.Value, text string) error {
+	switch field.Kind() {
+	case reflect.Pointer:
+		field.Set(reflect.New(field.Type().Elem()))
+		return setQuery(field.Elem(), text)
+	case reflect.String:
+		field.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("true or false")
+		}
+		field.SetBool(b)
+	default:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return errors.New("a whole number from 0")
+		}
+		field.SetInt(n)
+	}
+	return nil
+}
 
 // The headers by which a request from within a run proves its sender, with the values that the
 // wrapper gave the runner in AGENCY_RUN_ID, AGENCY_ATTEMPT and AGENCY_TOKEN. Without them a request

@@ -29,7 +29,7 @@ func (d *Daemon) routes() *http.ServeMux {
 	projects := projectOperations{d.sup, d.git}
 	record := recordOperations{d.sup, d.store, d.Config, d.clock.Now}
 	channels := channelOperations{d.store, d.policy, d.notifier.Load, d.active.config, d.reload, d.untilStop, d.clock.Now}
-	streams := streams{d.sup, d.store, d.sched, d.finder, d.policy, d.Log, d.checkVersion, d.untilStop, d.isStopping}
+	streams := streams{d.sup, d.store, d.sched, d.finder, d.policy, d.Log, d.untilStop, d.isStopping}
 	wrappers := &wrappers{sup: d.sup, tmux: d.tmux, log: d.Log}
 	handle(d, mux, api.CreateRun, runs.createRun)
 	handle(d, mux, api.ListRuns, runs.listRuns)
@@ -87,10 +87,13 @@ func (d *Daemon) routes() *http.ServeMux {
 	handle(d, mux, api.ListSessions, d.sessions.List)
 	handle(d, mux, api.ShowSession, d.sessions.Show)
 	handle(d, mux, api.RemoveSessions, d.sessions.Remove)
-	mux.HandleFunc("GET "+api.AlivePath, func(w http.ResponseWriter, r *http.Request) { reply(w, api.Empty{}, d.checkVersion(r)) })
-	mux.HandleFunc("GET "+api.SessionUpdatesPath, streams.streamUpdates)
-	mux.HandleFunc("GET "+api.EventsPath, streams.streamEvents)
-	mux.HandleFunc("GET "+api.LogsPath, streams.streamLogs)
+	serving := map[string]http.HandlerFunc{
+		api.EventsPath: streams.streamEvents, api.LogsPath: streams.streamLogs, api.SessionUpdatesPath: streams.streamUpdates,
+		api.AlivePath: func(w http.ResponseWriter, _ *http.Request) { reply(w, api.Empty{}, nil) },
+	}
+	for _, s := range api.Streams() {
+		mux.HandleFunc("GET "+s.Path, d.serveStream(&s, serving[s.Path]))
+	}
 	mux.HandleFunc("GET "+api.WrapperPath, wrappers.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))
@@ -141,6 +144,19 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 		end()
 		replyTraced(w, resp, err, trace.From(ctx).Spans())
 	})
+}
+
+// serveStream returns a handler that checks the version and sets the media type of the answer,
+// which reply replaces for an error.
+func (d *Daemon) serveStream(s *api.Stream, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := d.checkVersion(r); err != nil {
+			reply(w, nil, err)
+			return
+		}
+		w.Header().Set("Content-Type", s.Media)
+		serve(w, r)
+	}
 }
 
 // logFailure logs an error that is a defect of agency, or that a client could not expect.

@@ -42,7 +42,7 @@ func TestWaitsEndWithTheDaemon(t *testing.T) {
 	}
 }
 
-// The daemon serves every operation of the table.
+// The daemon serves every operation and every stream of the tables.
 func TestEveryOperationIsServed(t *testing.T) {
 	t.Parallel()
 	mux := (&Daemon{}).routes()
@@ -50,6 +50,11 @@ func TestEveryOperationIsServed(t *testing.T) {
 		want := "POST /v1/" + op.Name
 		if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+op.Name, nil)); pattern != want {
 			t.Errorf("%s is served by %q", op.Name, pattern)
+		}
+	}
+	for _, s := range api.Streams() {
+		if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.Path, nil)); pattern != "GET "+s.Path {
+			t.Errorf("%s is served by %q", s.Path, pattern)
 		}
 	}
 }

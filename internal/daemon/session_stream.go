@@ -26,15 +26,15 @@ const (
 // streamUpdates takes reports on one session as long as the connection lasts, and answers each, in
 // order, once it is durable. Reports that arrive during a transaction go into the next one.
 func (s streams) streamUpdates(w http.ResponseWriter, r *http.Request) {
-	if err := s.checkVersion(r); err != nil {
-		reply(w, nil, err)
-		return
-	}
 	if r.Header.Get("Upgrade") != api.UpdatesProtocol {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "%s wants Upgrade: %s", api.SessionUpdatesPath, api.UpdatesProtocol))
 		return
 	}
-	req := api.SessionRequest{Session: r.URL.Query().Get("session"), Dir: r.URL.Query().Get("dir")}
+	var req api.SessionRequest
+	if err := api.DecodeQuery(r.URL.Query(), &req); err != nil {
+		reply(w, nil, err)
+		return
+	}
 	if err := s.policy.Allow(withCaller(r), api.SessionUpdatesPath, &req); err != nil {
 		reply(w, nil, err)
 		return

@@ -21,32 +21,27 @@ const eventPage = 1000
 
 // streams serve what is not one request and one answer.
 type streams struct {
-	sup          *supervisor.Supervisor
-	store        *sqlite.Store
-	sched        *scheduler.Scheduler
-	finder       scheduler.Finder
-	policy       *policy.Policy
-	log          *slog.Logger
-	checkVersion func(r *http.Request) error
-	untilStop    untilStop
-	isStopping   func() bool
+	sup        *supervisor.Supervisor
+	store      *sqlite.Store
+	sched      *scheduler.Scheduler
+	finder     scheduler.Finder
+	policy     *policy.Policy
+	log        *slog.Logger
+	untilStop  untilStop
+	isStopping func() bool
 }
 
 // streamEvents sends the events after a given one, without a gap, and then new ones, as server-sent
 // events.
 func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
-	if err := s.checkVersion(r); err != nil {
-		reply(w, nil, err)
-		return
-	}
-	since, err := sinceOf(r)
+	query, err := eventsQuery(r)
 	if err != nil {
 		reply(w, nil, err)
 		return
 	}
-	var run agency.RunID
-	if ref := r.URL.Query().Get("run"); ref != "" {
-		found, err := s.sup.Records.Resolve(r.Context(), ref)
+	since, run := query.Since, agency.RunID("")
+	if query.Run != "" {
+		found, err := s.sup.Records.Resolve(r.Context(), query.Run)
 		if err != nil {
 			reply(w, nil, err)
 			return
@@ -63,7 +58,6 @@ func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.untilStop(r.Context())
 	defer cancel()
 	out := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	_ = out.Flush()
 	for {
@@ -99,29 +93,18 @@ func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sinceOf returns the event after which a stream begins. A client that reconnects sends it as
-// Last-Event-ID.
-func sinceOf(r *http.Request) (int64, error) {
-	text := r.Header.Get("Last-Event-ID")
-	if text == "" {
-		text = r.URL.Query().Get("since")
+// eventsQuery returns which events a stream is of. A client that reconnects sends the number of the
+// last one as Last-Event-ID.
+func eventsQuery(r *http.Request) (query api.EventsQuery, err error) {
+	values := r.URL.Query()
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		values.Set("since", last)
 	}
-	if text == "" {
-		return 0, nil
-	}
-	since, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || since < 0 {
-		return 0, agency.Errorf(agency.CodeUsage, "since is %q, not the number of an event", text)
-	}
-	return since, nil
+	return query, api.DecodeQuery(values, &query)
 }
 
 // streamLogs sends a log as bytes.
 func (s streams) streamLogs(w http.ResponseWriter, r *http.Request) {
-	if err := s.checkVersion(r); err != nil {
-		reply(w, nil, err)
-		return
-	}
 	req, err := logRequest(r)
 	if err != nil {
 		reply(w, nil, err)
@@ -160,8 +143,12 @@ func (s streams) streamLogs(w http.ResponseWriter, r *http.Request) {
 }
 
 func logRequest(r *http.Request) (supervisor.LogRequest, error) {
-	q := r.URL.Query()
-	req := supervisor.LogRequest{Ref: q.Get("run"), Stream: q.Get("stream"), Follow: q.Get("follow") == "true"}
+	var q api.LogsQuery
+	err := api.DecodeQuery(r.URL.Query(), &q)
+	req := supervisor.LogRequest{Ref: q.Run, Stream: q.Stream, Attempt: q.Attempt, Offset: q.Offset, Follow: q.Follow}
+	if q.Since != 0 {
+		req.Since = time.UnixMilli(q.Since)
+	}
 	switch req.Stream {
 	case "":
 		req.Stream = "runner"
@@ -169,26 +156,5 @@ func logRequest(r *http.Request) (supervisor.LogRequest, error) {
 	default:
 		return req, agency.Errorf(agency.CodeUsage, "the stream is %q, none of runner, stdout, stderr", req.Stream)
 	}
-	if text := q.Get("attempt"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return req, agency.Errorf(agency.CodeUsage, "the attempt is %q, not a number", text)
-		}
-		req.Attempt = n
-	}
-	if text := q.Get("since"); text != "" && text != "0" {
-		ms, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return req, agency.Errorf(agency.CodeUsage, "since is %q, not Unix milliseconds", text)
-		}
-		req.Since = time.UnixMilli(ms)
-	}
-	if text := q.Get("offset"); text != "" {
-		offset, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || offset < 0 {
-			return req, agency.Errorf(agency.CodeUsage, "the offset is %q, not a number of bytes", text)
-		}
-		req.Offset = &offset
-	}
-	return req, nil
+	return req, err
 }

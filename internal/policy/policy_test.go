@@ -132,7 +132,12 @@ func (c *court) request(operation string) any {
 
 // operations returns the names of all that the daemon serves: the table, and the streams.
 func operations() []string {
-	names := []string{api.EventsPath, api.LogsPath, api.SessionUpdatesPath}
+	names := []string{}
+	for _, s := range api.Streams() {
+		if s.Path != api.AlivePath { // which tells nothing
+			names = append(names, s.Path)
+		}
+	}
 	for _, op := range api.Operations() {
 		names = append(names, op.Name)
 	}
