@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -93,22 +94,50 @@ func orRun(slug string) string {
 	return slug
 }
 
-// slugify keeps ASCII letters and digits and turns each run of other characters into one "-". It
-// reads no further than it needs, so a prompt of megabytes costs nothing.
+// slugify keeps ASCII letters and digits and, where a text has none of them, Chinese, Japanese and
+// Korean letters. It turns each run of other characters into one "-". It reads no further than it
+// needs, so a prompt of megabytes costs nothing. limit is in columns of a terminal.
 func slugify(s string, limit int) string {
+	slug := slugOf(s, limit, func(r rune) (rune, int) {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r, 1
+		}
+		return 0, 0
+	})
+	if slug != "" {
+		return slug
+	}
+	return slugOf(s, limit, func(r rune) (rune, int) {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+			return r, 2
+		}
+		return 0, 0
+	})
+}
+
+// slugOf is slugify for the characters that keep returns, with their width; it turns those of width
+// 0 into "-".
+func slugOf(s string, limit int, keep func(r rune) (rune, int)) string {
 	var b strings.Builder
+	width, dash := 0, false
 	for _, r := range s {
-		if b.Len() >= limit {
+		kept, columns := keep(r)
+		switch {
+		case columns == 0:
+			dash = width > 0
+			continue
+		case dash:
+			b.WriteByte('-')
+			width++
+		}
+		if width+columns > limit {
 			break
 		}
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case r >= 'A' && r <= 'Z':
-			b.WriteRune(r - 'A' + 'a')
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
+		b.WriteRune(kept)
+		width, dash = width+columns, false
 	}
 	return strings.Trim(b.String(), "-")
 }
@@ -173,12 +202,23 @@ var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 
 // CheckName refuses a run name that could be mistaken for something else.
 func CheckName(name string) error {
-	if len(name) < 2 || len(name) > 40 || !nameRule().MatchString(name) {
-		return Errorf(CodeUsage, "the name %q is not allowed", name).
-			WithHint("a name has 2 to 40 characters: lower-case letters, digits and single dashes, and begins with a letter")
+	if validName(name) {
+		return nil
 	}
-	return nil
+	try := ""
+	if near := slugify(name, NameLimit); validName(near) {
+		try = "--name " + near + "; "
+	}
+	return Errorf(CodeUsage, "the name %q is not allowed", name).
+		WithHint("%sa name has 2 to %d characters: lower-case letters, digits and single dashes, and begins with a letter", try, NameLimit)
 }
+
+func validName(name string) bool {
+	return len(name) >= 2 && len(name) <= NameLimit && nameRule().MatchString(name)
+}
+
+// NameLimit is the maximum length of a run's name, in characters.
+const NameLimit = 40
 
 var wordRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,39}$`) })
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 
 	"agency"
@@ -71,7 +72,10 @@ func TestSlug(t *testing.T) {
 		{"plan", "", "", "plan"},
 		{"review.deep_look", "auth", "", "review-deep-look-auth"},
 		{"", "", "", "run"},
-		{"", "", "日本語だけ", "run"},
+		{"", "", "日本語だけ", "日本語だけ"},
+		{"", "", "修复登录测试，它有时会失败。", "修复登录测试-它有时"},
+		{"", "", "修复 login 测试", "login"},
+		{"review", "", "로그인 테스트 고치기", "review-로그인-테"},
 		{"", "", "¡Añade tests!", "a-ade-tests"},
 		{"", "", "---", "run"},
 		{"", "", "twelve3456789012345 -x", "twelve3456789012345"},
@@ -90,7 +94,7 @@ func FuzzSlug(f *testing.F) {
 	f.Add("日", "\xff", "\x00")
 	f.Fuzz(func(t *testing.T, typ, name, prompt string) {
 		got := agency.Slug(typ, name, prompt)
-		if !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(got) || len(got) > 20+1+10 {
+		if !regexp.MustCompile(`^[a-z0-9\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]+(-[a-z0-9\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]+)*$`).MatchString(got) || ansi.StringWidth(got) > 20+1+10 {
 			t.Errorf("Slug(%q, %q, %q) = %q", typ, name, prompt, got)
 		}
 	})
