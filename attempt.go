@@ -20,6 +20,14 @@ const (
 // Final reports whether the state can no longer change.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Killed }
 
+// String returns the word that users see, as [Label.String] does.
+func (s State) String() string {
+	if s == Killed {
+		return shownKilled
+	}
+	return string(s)
+}
+
 // Attempt is one execution of a run's agent.
 type Attempt struct {
 	Number         int        `json:"number"` // from 1

@@ -35,31 +35,48 @@ func Labels() []Label {
 	}
 }
 
-// ParseLabel reads a label as users type it: "needs-input", "needs_input" and "needs input" are the
-// same.
+// String returns the word that users see. JSON has the label itself, which differs for killed only:
+// nothing but a stop leads there, so users see stopped.
+func (l Label) String() string {
+	if l == LabelKilled {
+		return shownKilled
+	}
+	return string(l)
+}
+
+// shownKilled is the word that users see for [Killed] and [LabelKilled].
+const shownKilled = "stopped"
+
+// LabelWords returns all labels as users type them.
+func LabelWords() []string {
+	words := make([]string, 0, len(Labels()))
+	for _, l := range Labels() {
+		words = append(words, strings.ReplaceAll(l.String(), " ", "-"))
+	}
+	return words
+}
+
+// ParseLabel reads a label as users type it or as JSON has it: "needs-input", "needs_input" and
+// "needs input" are the same.
 func ParseLabel(s string) (Label, error) {
 	want := strings.NewReplacer("-", " ", "_", " ").Replace(strings.ToLower(s))
 	for _, l := range Labels() {
-		if string(l) == want {
+		if string(l) == want || l.String() == want {
 			return l, nil
 		}
 	}
-	names := make([]string, 0, len(Labels()))
-	for _, l := range Labels() {
-		names = append(names, strings.ReplaceAll(string(l), " ", "-"))
-	}
-	return "", Errorf(CodeUsage, "%q is not a status", s).WithHint("one of: %s", strings.Join(names, ", "))
+	return "", Errorf(CodeUsage, "%q is not a status", s).WithHint("one of: %s", strings.Join(LabelWords(), ", "))
 }
 
-// Mark returns the one-column symbol of a label: working ●, needs the user ◐, idle ○, failed ✕,
-// done ✓.
+// Mark returns the one-column symbol of a label: working ●, needs the user ◐, failed ✕, done ✓,
+// anything else, as idle and stopped, ○.
 func (l Label) Mark() string {
 	switch l {
 	case Working, Active:
 		return "●"
 	case NeedsInput, Blocked, NeedsAttention, Stalled, Waiting:
 		return "◐"
-	case LabelFailed, Broken, LabelKilled:
+	case LabelFailed, Broken:
 		return "✕"
 	case LabelCompleted, ReadyForReview, Merged:
 		return "✓"

@@ -18,6 +18,9 @@ func TestParseLabel(t *testing.T) {
 			}
 		}
 	}
+	if got, err := agency.ParseLabel("stopped"); got != agency.LabelKilled || err != nil {
+		t.Errorf("stopped is %q, %v", got, err)
+	}
 	for _, text := range []string{"", "need input", "needsinput", " working", "done"} {
 		_, err := agency.ParseLabel(text)
 		if !agency.IsCode(err, agency.CodeUsage) || !strings.Contains(agency.AsError(err).Hint, "needs-input") {

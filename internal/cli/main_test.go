@@ -386,8 +386,8 @@ func TestCompletionOfFlags(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)
 	b.Run("__complete", "ls", "--status", "")
-	for _, l := range agency.Labels() {
-		word := strings.ReplaceAll(string(l), " ", "-")
+	for i, l := range agency.Labels() {
+		word := agency.LabelWords()[i]
 		if !strings.Contains(b.Out.String(), word+"\n") {
 			t.Errorf("%s is not offered", word)
 		}

@@ -44,9 +44,12 @@ func (o runOperations) collectRuns(ctx context.Context, req api.CollectRunsReque
 	states := make([]agency.State, 0, len(req.States))
 	for _, word := range req.States {
 		state := agency.State(word)
+		if word == agency.Killed.String() {
+			state = agency.Killed
+		}
 		if !state.Final() {
 			return api.CollectRunsResponse{}, agency.Errorf(agency.CodeUsage, "%q is no state that gc could remove", word).
-				WithHint("one of: completed, failed, killed")
+				WithHint("one of: completed, failed, stopped")
 		}
 		states = append(states, state)
 	}

@@ -167,7 +167,7 @@ func (v explainer) requestFindings() []finding {
 }
 
 // over returns why no report of the agent counts.
-func (v explainer) over() string { return "the attempt is " + string(v.attempt.State) }
+func (v explainer) over() string { return "the attempt is " + v.attempt.State.String() }
 
 func (v explainer) contractFinding() finding {
 	word := &v.attempt.Reported

@@ -84,9 +84,9 @@ func TestExplain(t *testing.T) {
 			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Reported: agency.Observed{Contract: &asking, At: begun}, AgentState: prompted,
 		}}, []string{
 			"record * flagged: budget",
-			"process stopped: rule 6 (needs attention) comes before rule 11 (killed)",
-			"contract needs_input: Which library?: the attempt is killed",
-			"hook at work, using Edit: the attempt is killed",
+			"process stopped: rule 6 (needs attention) comes before rule 11 (stopped)",
+			"contract needs_input: Which library?: the attempt is stopped",
+			"hook at work, using Edit: the attempt is stopped",
 			"hook 2 signs, the newest: tool_started",
 		}},
 		{"at work", agency.Run{StallAfterMS: 1000, Attempt: agency.Attempt{

@@ -4,11 +4,18 @@ import (
 	"cmp"
 	"slices"
 
+	"agency"
 	"agency/internal/api"
 )
 
-// Summary returns the summary of a run, or its problem. It is untrusted text.
-func Summary(r *api.Run) string { return cmp.Or(r.Problem, r.Summary) }
+// Summary returns the summary of a run, or its problem. It is untrusted text. A stopped run has
+// none: its status says it all.
+func Summary(r *api.Run) string {
+	if r.Status == agency.LabelKilled {
+		return r.Problem
+	}
+	return cmp.Or(r.Problem, r.Summary)
+}
 
 // ByNeed returns runs in the order in which users look at them: first those that need a user, the
 // longest waiting on top; then the others, newest first.

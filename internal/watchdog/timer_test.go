@@ -287,7 +287,7 @@ func TestTimerOfRestartedRun(t *testing.T) {
 		stop()
 		c.pass(time.Minute)
 		c.want("check")
-		if k := c.first(); k.StopReason != "its run is killed" || k.Skipped != 3 {
+		if k := c.first(); k.StopReason != "its run is stopped" || k.Skipped != 3 {
 			t.Errorf("kept %+v", k)
 		}
 	})

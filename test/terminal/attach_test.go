@@ -92,7 +92,7 @@ func TestAttachToWhatWasStopped(t *testing.T) {
 	f := fixture.New(t, bin)
 	r := start(t, f, echo)
 	succeeds(t, f.Agency("stop", r.Handle))
-	refused(t, f.Agency("attach", r.Handle), agency.CodeTmuxSessionNotFound, "is killed and its terminal is gone", "hint: agency logs "+r.Handle)
+	refused(t, f.Agency("attach", r.Handle), agency.CodeTmuxSessionNotFound, "is stopped and its terminal is gone", "hint: agency logs "+r.Handle)
 	c := agencyIn(t, f, 80, 24, "attach", r.Handle)
 	c.ends(agency.CodeTmuxSessionNotFound.Exit())
 }

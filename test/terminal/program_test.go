@@ -167,7 +167,7 @@ func TestSplitWindow(t *testing.T) {
 	if screen := mine.screen(); strings.Contains(screen, "message") {
 		t.Errorf("the message went into the wrong pane:\n%s", screen)
 	}
-	if out := succeeds(t, f.Agency("stop", r.Handle)); !strings.Contains(out, "is killed") {
+	if out := succeeds(t, f.Agency("stop", r.Handle)); !strings.Contains(out, "is stopped") {
 		t.Errorf("stop said %q", out)
 	}
 	if got := show(t, f, r).Run.State; got != agency.Killed {

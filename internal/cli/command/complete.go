@@ -46,7 +46,7 @@ func (d *Deps) offer(cmd *cobra.Command, args []string, fits func(r *api.Run) bo
 	words := make([]cobra.Completion, 0, len(resp.Runs))
 	for i := range resp.Runs {
 		if r := &resp.Runs[i]; fits(r) {
-			words = append(words, cobra.CompletionWithDesc(r.Ref(), string(r.Status)+" "+term.Fit(term.SafeLine(r.Summary), SummaryColumns)))
+			words = append(words, cobra.CompletionWithDesc(r.Ref(), r.Status.String()+" "+term.Fit(term.SafeLine(r.Summary), SummaryColumns)))
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp

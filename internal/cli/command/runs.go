@@ -48,9 +48,9 @@ func (c Column) Cell(r *api.Run, now time.Time) string {
 		return OrDash(r.Name)
 	case ColumnStatus:
 		if r.RemovedAt != nil {
-			return r.Status.Mark() + " " + string(r.Status) + " (removed)"
+			return r.Status.Mark() + " " + r.Status.String() + " (removed)"
 		}
-		return r.Status.Mark() + " " + string(r.Status)
+		return r.Status.Mark() + " " + r.Status.String()
 	case ColumnSummary:
 		return term.SafeLine(view.Summary(r))
 	case ColumnPR:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
@@ -47,7 +48,12 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, width int) {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
 	line("run:     %s", term.SafeLine(resp.Run.Ref()))
-	line("%s", term.Hang(fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label), term.SafeLine(s.Summary), width))
+	status := fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label)
+	if s.Label == agency.LabelKilled {
+		line("%s", strings.TrimSpace(status)) // its summary says the same
+	} else {
+		line("%s", term.Hang(status, term.SafeLine(s.Summary), width))
+	}
 	line("%s", term.Hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, width))
 	line("\nevidence:")
 	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}

@@ -5,7 +5,6 @@ package inspect
 import (
 	"context"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,11 +62,7 @@ run as --json has it, or a column.`,
 	f.StringVar(&o.format.format, "format", "", "print these `COLUMNS`, or a line for each run by a template")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		words := []string{}
-		for _, l := range agency.Labels() {
-			words = append(words, strings.ReplaceAll(string(l), " ", "-"))
-		}
-		return words, cobra.ShellCompDirectiveNoFileComp
+		return agency.LabelWords(), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }

@@ -18,25 +18,33 @@ import (
 
 // NewShow returns the command agency show.
 func NewShow(d *command.Deps) *cobra.Command {
+	paths := false
 	cmd := command.New(cobra.Command{
 		Use:     "show RUN",
 		Short:   "Show everything about one run",
 		GroupID: "inspect",
-		Example: "  agency show fix-login",
-		Args:    command.Takes("RUN"),
+		Example: `  agency show fix-login
+  cd "$(agency show fix-login --paths | sed -n 's/^worktree: *//p')"`,
+		Args: command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ShowRun, api.RunRequest{Run: args[0]})
 		if err != nil {
 			return err
 		}
-		return d.Print(resp, func(w io.Writer) { showText(w, &resp, d.Names(cmd.Context()), d.Now(), d.Columns()) })
+		return d.Print(resp, func(w io.Writer) {
+			showText(w, &resp, d.Names(cmd.Context()), d.Now(), d.Columns())
+			if paths {
+				showPaths(w, &resp)
+			}
+		})
 	})
+	cmd.Flags().BoolVar(&paths, "paths", false, "show the worktree and the files of the run too")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }
 
-// showText writes a run as text: facts, the agent's report, git, paths. named returns the name of
-// an id.
+// showText writes a run as text: facts, the agent's report, git. It leaves out what is empty. named
+// returns the name of an id.
 func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, width int) {
 	r := &s.Run
 	field := func(name, format string, args ...any) {
@@ -49,7 +57,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	}
 	field("id", "%s", r.ID)
 	status := fmt.Sprintf("%s %s", r.Status.Mark(), r.Status)
-	if r.Summary != "" {
+	if r.Summary != "" && r.Status != agency.LabelKilled {
 		status += "  " + r.Summary
 	}
 	field("status", "%s", status)
@@ -59,7 +67,6 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if f := r.Flag; f != nil {
 		field("flagged", "%s by %s: %s", ago(f.At), named(f.By), f.Reason)
 	}
-	field("repo", "%s", r.Repo)
 	field("branch", "%s  (from %.12s)", r.Branch, r.BaseCommit)
 	runner := r.Runner
 	if r.Model != "" {
@@ -72,7 +79,9 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if r.Conversation != "" {
 		field("conversation", "%s", r.Conversation)
 	}
-	field("used", "%s", view.Usage(&r.Usage))
+	if u := &r.Usage; u.InputTokens != nil || u.OutputTokens != nil || u.CostUSD != nil {
+		field("used", "%s", view.Usage(u))
+	}
 	for _, m := range r.Usage.Models {
 		field("by model", "%s: %d in, %d cache read, %d cache write 5m, %d cache write 1h, %d out", m.Model, m.Input, m.CacheRead, m.CacheWrite5m, m.CacheWrite1h, m.Output)
 	}
@@ -85,7 +94,9 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if r.Preset != "" {
 		field("preset", "%s", r.Preset)
 	}
-	field("tags", "%s", strings.Join(r.Tags, ", "))
+	if len(r.Tags) > 0 {
+		field("tags", "%s", strings.Join(r.Tags, ", "))
+	}
 	field("created", "%s (%s)", r.CreatedAt.Local().Format(time.DateTime), ago(r.CreatedAt))
 	if r.RemovedAt != nil {
 		field("removed", "%s", ago(*r.RemovedAt))
@@ -94,23 +105,27 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	showReported(w, s, ago, width)
 	showAttempts(w, s, ago, width)
 	showGit(w, s, width)
-	_, _ = fmt.Fprintln(w)
-	field("worktree", "%s", r.Worktree)
-	field("run dir", "%s", r.RunDir)
-	field("prompt", "%s", s.PromptPath)
 	if s.LogLost > 0 {
-		field("log", "%s, in which %d bytes are missing: the disk did not take them", s.LogPath, s.LogLost)
-	} else {
-		field("log", "%s", s.LogPath)
-	}
-	if s.OutputPath != "" {
-		field("output", "%s", s.OutputPath)
+		field("log lost", "%d bytes, which the disk did not take", s.LogLost)
 	}
 	for _, in := range s.Inputs {
 		field("input", "%s  %d bytes  sha256 %.12s", in.Path, in.Size, in.SHA256)
 	}
 	if !r.State.Final() {
 		field("terminal", "agency attach %s", r.Ref())
+	}
+}
+
+// showPaths writes where the files of a run are, each on one line whatever its length: a path that
+// is broken cannot be pasted.
+func showPaths(w io.Writer, s *api.ShowRunResponse) {
+	_, _ = fmt.Fprintln(w)
+	for _, p := range []struct{ name, path string }{
+		{"repo", s.Run.Repo}, {"worktree", s.Run.Worktree}, {"run dir", s.Run.RunDir}, {"prompt", s.PromptPath}, {"log", s.LogPath}, {"output", s.OutputPath},
+	} {
+		if p.path != "" {
+			_, _ = fmt.Fprintf(w, "%-13s %s\n", p.name+":", term.SafeLine(p.path))
+		}
 	}
 }
 
@@ -152,6 +167,9 @@ func showReported(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		}
 		return
 	}
+	if s.Run.State.Final() && c.Status == agency.ReportedWorking {
+		return // it no longer works
+	}
 	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+head, term.SafeLine(text), width)) }
 	list := func(name string, items []string) {
 		if len(items) == 0 {
@@ -178,7 +196,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 	_, _ = fmt.Fprintln(w, "\nattempts:")
 	for i := range s.Attempts {
 		at := &s.Attempts[i]
-		text := string(at.State)
+		text := at.State.String()
 		if at.StartedAt != nil {
 			text += ", started " + ago(*at.StartedAt)
 		}

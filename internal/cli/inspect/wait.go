@@ -71,14 +71,14 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // outcome returns the exit status for settled runs: a run that needs a user comes first, then a
-// failure.
+// run that failed or was stopped.
 func outcome(runs []api.Run) int {
 	status := agency.ExitOK
 	for i := range runs {
 		switch l := runs[i].Status; {
 		case l.NeedsUser():
 			return agency.ExitNeedsUser
-		case l.Mark() == "✕":
+		case l == agency.LabelFailed, l == agency.Broken, l == agency.LabelKilled:
 			status = agency.ExitError
 		}
 	}
@@ -88,7 +88,7 @@ func outcome(runs []api.Run) int {
 func waiting(runs []api.Run) string {
 	words := make([]string, 0, len(runs))
 	for i := range runs {
-		words = append(words, runs[i].Ref()+": "+string(runs[i].Status))
+		words = append(words, runs[i].Ref()+": "+runs[i].Status.String())
 	}
 	return strings.Join(words, ", ")
 }

@@ -36,7 +36,7 @@ anything live, dirty, unmerged or unknown is kept. Nothing is removed without --
 		Args: command.Takes(),
 	}, o.run)
 	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended longer ago than this")
-	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, killed")
+	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, stopped")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
 	return cmd
 }
@@ -52,7 +52,7 @@ func (o *collectOptions) run(cmd *cobra.Command, _ []string) error {
 			if r.Removable {
 				removable++
 			}
-			rows = append(rows, []string{r.Ref, string(r.State), term.SafeLine(r.Reason)})
+			rows = append(rows, []string{r.Ref, r.State.String(), term.SafeLine(r.Reason)})
 		}
 		if len(rows) == 1 {
 			o.Chat("no run has ended")
