@@ -107,7 +107,7 @@ type Run struct {
 // Removing holds the parameters of a requested removal.
 type Removing struct {
 	At           time.Time `json:"at"`
-	Force        bool      `json:"force"`
+	Discard      bool      `json:"discard"`
 	DeleteBranch bool      `json:"delete_branch"`
 }
 

@@ -126,9 +126,9 @@ user types there. confirmed: agency saw the agent accept it; if false, composer 
 		Example: `{"runs": ["fix-login"], "for": ["ready-for-review"], "timeout_ms": 60000}`,
 		Tool:    &Tool{Name: "run_wait", Help: `Wait until one of several runs, or all of them, asks something, offers its work or ends. timed_out: nothing happened yet; call it again.` + Untrusted},
 	}
-	StopRun = Operation[RunRequest, RunResponse]{
+	StopRun = Operation[RunRequest, StopRunResponse]{
 		Name: "run.stop", Kind: Acts,
-		Help: "End a run's agent; the worktree stays.",
+		Help: "End a run's agent; the worktree stays, and an ended run is fine.",
 		Errors: []agency.Code{
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState,
 			agency.CodeCleanupFailed,

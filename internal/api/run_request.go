@@ -32,6 +32,12 @@ type RunResponse struct {
 	Run Run `json:"run"`
 }
 
+// StopRunResponse holds a run that has ended. Stopped is false when it had ended before.
+type StopRunResponse struct {
+	Run     Run  `json:"run"`
+	Stopped bool `json:"stopped"`
+}
+
 // ListRunsRequest selects runs.
 type ListRunsRequest struct {
 	Dir     string   `json:"dir,omitempty"` // only runs of the repository of this directory; empty means all repositories
@@ -88,7 +94,8 @@ type ResumeRunResponse struct {
 // RemoveRunRequest removes a run.
 type RemoveRunRequest struct {
 	Run          string `json:"run" jsonschema:"its name, handle or id"`
-	Force        bool   `json:"force,omitempty"` // even if work is lost that cannot be saved
+	Stop         bool   `json:"stop,omitempty"`    // stop it first if it is live
+	Discard      bool   `json:"discard,omitempty"` // even if work is lost that cannot be saved
 	DeleteBranch bool   `json:"delete_branch,omitempty" jsonschema:"also delete its branch; refused when that would lose commits"`
 }
 

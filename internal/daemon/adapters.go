@@ -35,7 +35,8 @@ func (t sessions) StartSession(ctx context.Context, r *agency.Run, argv []string
 type harnesses struct{ harness.Screens }
 
 func (harnesses) FindExec(r agency.Runner, exec, dir string, env []string) (string, error) {
-	return harness.FindExec(r, exec, dir, env)
+	path, err := harness.FindExec(r, exec, dir, env)
+	return path, harness.WithInstalled(err, env)
 }
 
 func (harnesses) Build(r agency.CommandRequest) (agency.Command, error) {

@@ -183,16 +183,23 @@ func (o runOperations) sendInput(ctx context.Context, req api.SendInputRequest) 
 	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: string(delivery.Effect), Composer: delivery.Composer}, nil
 }
 
-func (o runOperations) stopRun(ctx context.Context, req api.RunRequest) (api.RunResponse, error) {
+// stopRun stops a run. A run that has ended is fine.
+func (o runOperations) stopRun(ctx context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 	r, err := o.sup.StopRun(ctx, req.Run)
-	if err != nil {
-		return api.RunResponse{}, err
+	stopped := err == nil
+	if agency.IsCode(err, agency.CodeInvalidState) {
+		if now, lost := o.sup.Records.Resolve(ctx, req.Run); lost == nil && now.Attempt.State.Final() {
+			r, err = now, nil
+		}
 	}
-	return runResponse(o.sup, r), nil
+	if err != nil {
+		return api.StopRunResponse{}, err
+	}
+	return api.StopRunResponse{Run: runResponse(o.sup, r).Run, Stopped: stopped}, nil
 }
 
 func (o runOperations) removeRun(ctx context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
-	removal, err := o.sup.RemoveRun(ctx, supervisor.RemoveRequest{Ref: req.Run, Force: req.Force, DeleteBranch: req.DeleteBranch})
+	removal, err := o.sup.RemoveRun(ctx, supervisor.RemoveRequest{Ref: req.Run, Stop: req.Stop, Discard: req.Discard, DeleteBranch: req.DeleteBranch})
 	if err != nil {
 		return api.RemoveRunResponse{}, err
 	}

@@ -48,6 +48,24 @@ func FindExec(r agency.Runner, name, dir string, env []string) (string, error) {
 	return native(filepath.Clean(path)), nil
 }
 
+// WithInstalled adds to an E_RUNNER_NOT_CONFIGURED which coding agents are in the PATH of env. It
+// returns any other error, and nil, unchanged.
+func WithInstalled(err error, env []string) error {
+	if !agency.IsCode(err, agency.CodeRunnerNotConfigured) {
+		return err
+	}
+	e, found := agency.AsError(err), []string{}
+	for _, a := range Agents() {
+		if _, missing := FindExec(agency.Runner{Kind: a.Kind}, a.Program, "/", env); missing == nil {
+			found = append(found, string(a.Kind))
+		}
+	}
+	if len(found) == 0 {
+		return e.WithHint("%s; no coding agent that agency knows is in PATH", e.Hint)
+	}
+	return e.WithHint("in PATH: %s, so --runner %s works; or %s", strings.Join(found, ", "), found[0], e.Hint)
+}
+
 // native returns the program behind a launcher: npm packages of native programs have bin/NAME.js,
 // which finds the package of the platform and starts NAME from its vendor folder, some as a child.
 // A killed launcher would leave that child running. Any other path is returned unchanged.

@@ -322,10 +322,10 @@ func plainMessage(text string) error {
 
 // limitRemoval keeps an agent from removing work that cannot be saved.
 func limitRemoval(_ *Policy, _ *agency.Run, r *api.RemoveRunRequest) error {
-	if !r.Force {
+	if !r.Discard {
 		return nil
 	}
-	return agency.Errorf(agency.CodePermissionDenied, "only the user may remove work that cannot be saved").WithHint("leave the run as it is, or drop --force")
+	return agency.Errorf(agency.CodePermissionDenied, "only the user may remove work that cannot be saved").WithHint("leave the run as it is, or drop --discard")
 }
 
 // limitTags keeps an agent that is not an orchestrator from making another one.

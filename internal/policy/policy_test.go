@@ -200,7 +200,7 @@ func documentedPolicy(t *testing.T) map[string]string {
 			continue
 		}
 		for _, m := range quoted.FindAllStringSubmatch(cells[0], -1) {
-			if m[1] != "force" {
+			if m[1] != "discard" {
 				found[m[1]] = strings.TrimSuffix(strings.Join(cells[1:], " "), " |")
 			}
 		}
@@ -233,7 +233,7 @@ func TestPolicyDenies(t *testing.T) {
 	for operation, req := range map[string]any{
 		api.SendInput.Name:  &api.SendInputRequest{Run: "target", Text: " \x1b!id"},
 		api.StartTimer.Name: &api.StartTimerRequest{Run: "target", Message: "/permissions"},
-		api.RemoveRun.Name:  &api.RemoveRunRequest{Run: "target", Force: true},
+		api.RemoveRun.Name:  &api.RemoveRunRequest{Run: "target", Discard: true},
 		api.ChangeTags.Name: &api.ChangeTagsRequest{Run: "target", Add: []string{"orchestrator"}},
 	} {
 		if err := c.Allow(c.as(t.Context(), c.owner), operation, req); !agency.IsCode(err, agency.CodePermissionDenied) {

@@ -130,7 +130,7 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 	}
 	if r := resolve.Runner(&spec); !c.used[r.Name] {
 		if _, err := harness.FindExec(r, chosen.Exec, c.dir, slices.Concat(c.env, spec.Env)); err != nil {
-			return "runner", err
+			return "runner", harness.WithInstalled(err, c.env)
 		}
 		c.used[r.Name] = true
 	}

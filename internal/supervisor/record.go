@@ -39,11 +39,30 @@ func (rs *Records) checkNameFree(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(runs) == 1 && runs[0].Name == name && runs[0].RemovedAt == nil {
-		return agency.Errorf(agency.CodeNameExists, "a run named %q exists", name).
-			WithHint("choose another --name, or remove it: agency rm %s", name)
+	if len(runs) == 0 || runs[0].Name != name || runs[0].RemovedAt != nil {
+		return nil
 	}
-	return nil
+	free, err := rs.freeName(ctx, name)
+	if err != nil {
+		return err
+	}
+	taken := agency.Errorf(agency.CodeNameExists, "a run named %q exists", name)
+	if runs[0].Attempt.State.Final() {
+		return taken.WithHint("choose another: --name %s; or remove that run, which has ended: agency rm %s", free, name)
+	}
+	return taken.WithHint("it is %s: agency show %s; choose another: --name %s", runs[0].Attempt.State, name, free)
+}
+
+// freeName returns a name like the given one that no run has.
+func (rs *Records) freeName(ctx context.Context, name string) (string, error) {
+	for n := 2; ; n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		free := strings.TrimRight(name[:min(len(name), agency.NameLimit-len(suffix))], "-") + suffix
+		runs, err := rs.MatchRuns(ctx, free, 1)
+		if err != nil || len(runs) == 0 || runs[0].Name != free || runs[0].RemovedAt != nil {
+			return free, err
+		}
+	}
 }
 
 // spec returns the request that a run was made from.

@@ -14,7 +14,8 @@ import (
 // RemoveRequest asks to remove a run.
 type RemoveRequest struct {
 	Ref          string
-	Force        bool // even when work is lost that cannot be saved
+	Stop         bool // a run that is live is stopped first
+	Discard      bool // even when work is lost that cannot be saved
 	DeleteBranch bool // even of a run that is removed already
 	again        bool // an earlier daemon was asked to
 }
@@ -31,6 +32,11 @@ type Removal struct {
 // uncommitted or unmerged work under refs/agency/snapshots. It can be repeated: for a removed run
 // it does nothing, and what is missing is a warning.
 func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
+	if req.Stop {
+		if err := s.stopToRemove(ctx, &req); err != nil {
+			return nil, err
+		}
+	}
 	r, release, err := s.Records.hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
@@ -53,11 +59,8 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only an ended run can be removed", r.Ref(), r.Attempt.State).
 			WithHint("agency stop %s", r.Ref())
 	}
-	if session, err := s.NeededBy(ctx, r.ID); err != nil {
+	if err := s.checkNotNeeded(ctx, r); err != nil {
 		return nil, err
-	} else if session != "" {
-		return nil, agency.Errorf(agency.CodeInvalidState, "%s works for session %s, which needs its result", r.Ref(), session).
-			WithHint("wait for its end: agency session wait %s; or end it: agency session cancel %s", session, session)
 	}
 	if !req.again {
 		ctx = context.WithoutCancel(ctx) // the caller may go away
@@ -73,13 +76,41 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	return removal, nil
 }
 
+// stopToRemove stops the run of a request, unless a session needs it or it has ended. The request
+// then names the run by its id: another run may take its name meanwhile.
+func (s *Supervisor) stopToRemove(ctx context.Context, req *RemoveRequest) error {
+	r, err := s.Records.Resolve(ctx, req.Ref)
+	if err != nil || r.Attempt.State.Final() {
+		return err
+	}
+	req.Ref = string(r.ID)
+	if err := s.checkNotNeeded(ctx, r); err != nil {
+		return err
+	}
+	_, err = s.StopRun(ctx, req.Ref)
+	if now, lost := s.Records.Run(ctx, r.ID); lost == nil && now.Attempt.State.Final() {
+		return nil // it ended by itself in between
+	}
+	return err
+}
+
+// checkNotNeeded refuses to remove a run that a session needs.
+func (s *Supervisor) checkNotNeeded(ctx context.Context, r *agency.Run) error {
+	session, err := s.NeededBy(ctx, r.ID)
+	if err != nil || session == "" {
+		return err
+	}
+	return agency.Errorf(agency.CodeInvalidState, "%s works for session %s, which needs its result", r.Ref(), session).
+		WithHint("wait for its end: agency session wait %s; or end it: agency session cancel %s", session, session)
+}
+
 // remove removes a run, after it has recorded the request.
 func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
 	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return err
 	}
 	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
-		r.Removing = &agency.Removing{At: s.Now(), Force: req.Force, DeleteBranch: req.DeleteBranch}
+		r.Removing = &agency.Removing{At: s.Now(), Discard: req.Discard, DeleteBranch: req.DeleteBranch}
 		return nil, nil
 	})
 	if err != nil {
@@ -125,7 +156,7 @@ func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
 
 // finishRemoval continues a removal that was cut off.
 func (s *Supervisor) finishRemoval(r *agency.Run) {
-	req := RemoveRequest{Ref: string(r.ID), Force: r.Removing.Force, DeleteBranch: r.Removing.DeleteBranch, again: true}
+	req := RemoveRequest{Ref: string(r.ID), Discard: r.Removing.Discard, DeleteBranch: r.Removing.DeleteBranch, again: true}
 	if _, err := s.RemoveRun(s.life.ctx, req); err != nil && s.life.ctx.Err() == nil {
 		s.Log.Error("finish removal", "run", r.ID, "err", err)
 	}
@@ -142,7 +173,7 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		return s.removeWithout(ctx, r, req, removal, err)
 	}
 	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
-		if err := s.Repos.movedHome(r); err != nil && !req.Force {
+		if err := s.Repos.movedHome(r); err != nil && !req.Discard {
 			return err
 		}
 		where := "gone already"
@@ -154,20 +185,20 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 			where = "moved to " + at + " and stays there"
 		}
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
-	} else if err := s.Work.saveWork(ctx, r, repo, req.Force, removal); err != nil {
+	} else if err := s.Work.saveWork(ctx, r, repo, req.Discard, removal); err != nil {
 		// Only a path that is proven not to be a worktree is given up; the work of any other may be
 		// saved the next time.
 		broken := s.Repos.checkWorktree(ctx, r, repo)
 		if !agency.IsCode(broken, agency.CodeInvalidState) {
 			return err
 		}
-		if !req.Force {
+		if !req.Discard {
 			return agency.Errorf(agency.CodeCleanupFailed, "what is in it cannot be saved: %w", broken).
-				WithHint("%s; or give it up: agency rm --force %s", agency.AsError(broken).Hint, r.Ref())
+				WithHint("%s; or give it up: agency rm --discard %s", agency.AsError(broken).Hint, r.Ref())
 		}
 		removal.Warnings = append(removal.Warnings, agency.AsError(broken).Message+", and nothing in it was saved")
 	}
-	if req.DeleteBranch && !req.Force {
+	if req.DeleteBranch && !req.Discard {
 		if err := s.Work.checkSaved(ctx, r, repo); err != nil {
 			return err
 		}
@@ -199,9 +230,9 @@ func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req Remov
 	if !gone {
 		return agency.Errorf(agency.CodeCleanupFailed, "%s stays as it is: %w", r.Ref(), err).WithHint("try again: agency rm %s", r.Ref())
 	}
-	if !req.Force {
+	if !req.Discard {
 		return agency.Errorf(agency.CodeCleanupFailed, "the work in %s cannot be saved: %w", r.Worktree, err).
-			WithHint("if the repository was moved, look at its new place once: agency ls --repo PATH; to give the work up: agency rm --force %s", r.Ref())
+			WithHint("if the repository was moved, look at its new place once: agency ls --repo PATH; to give the work up: agency rm --discard %s", r.Ref())
 	}
 	removal.Warnings, removal.Branch = append(removal.Warnings, "repository: "+agency.AsError(err).Message), ""
 	return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
@@ -240,7 +271,7 @@ func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRe
 	if err != nil {
 		return err
 	}
-	if !req.Force {
+	if !req.Discard {
 		if err := s.Work.checkSaved(ctx, r, repo); err != nil {
 			return err
 		}

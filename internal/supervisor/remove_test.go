@@ -44,7 +44,7 @@ func TestRemoveOfTheLivingIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.started("fix-login")
-	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
 	wantCode(t, err, agency.CodeInvalidState)
 	if len(w.tmux.left()) != 1 {
 		t.Error("its session is gone")
@@ -98,7 +98,7 @@ func TestSnapshotNumbers(t *testing.T) {
 	for range 2 {
 		_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
 		wantCode(t, err, agency.CodeCleanupFailed)
-		if e := agency.AsError(err); e.Details["nested"] == nil || !strings.Contains(e.Hint, "--force") {
+		if e := agency.AsError(err); e.Details["nested"] == nil || !strings.Contains(e.Hint, "--discard") {
 			t.Errorf("got %+v", e)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSnapshotNumbers(t *testing.T) {
 	if w.run(r.ID).RemovedAt != nil {
 		t.Error("it is removed")
 	}
-	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
 	if err != nil || got.Snapshot.Ref != agency.SnapshotRefs(r.ID)+"3" {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -134,7 +134,7 @@ func TestRemoveKeepsUnsavedBranches(t *testing.T) {
 	if w.run(r.ID).RemovedAt != nil || w.git.branches[r.Branch] == "" {
 		t.Errorf("got %+v and branches %v", w.run(r.ID), w.git.branches)
 	}
-	req.Force = true
+	req.Discard = true
 	if _, err := w.sup.RemoveRun(t.Context(), req); err != nil || len(w.git.branches) != 0 {
 		t.Errorf("got %v and branches %v", err, w.git.branches)
 	}
@@ -167,10 +167,10 @@ func TestRemoveOfABrokenWorktree(t *testing.T) {
 	w.git.inspectErr = errors.New("not a git repository")
 	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
 	wantCode(t, err, agency.CodeCleanupFailed)
-	if hint := agency.AsError(err).Hint; !strings.Contains(hint, "worktree repair; or give it up: agency rm --force fix-login") {
+	if hint := agency.AsError(err).Hint; !strings.Contains(hint, "worktree repair; or give it up: agency rm --discard fix-login") {
 		t.Errorf("the hint is %q", hint)
 	}
-	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
 	if err != nil || len(got.Warnings) != 1 || got.Snapshot != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -183,7 +183,7 @@ func TestForceKeepsWhatMayBeSavedLater(t *testing.T) {
 	w := newWorld(t)
 	r := w.ended("fix-login")
 	w.git.inspectErr, w.git.worktreeErr = errors.New("signal: killed"), errors.New("signal: killed")
-	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
 	wantCode(t, err, agency.CodeCleanupFailed)
 	if w.run(r.ID).RemovedAt != nil || w.git.worktrees[r.Worktree] == "" {
 		t.Errorf("it was removed: %+v", w.git.worktrees)
@@ -245,7 +245,7 @@ func TestRemoveWithoutTheRepository(t *testing.T) {
 	if _, err := os.Lstat(r.Worktree); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: true})
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
 	if err != nil || got.Run.RemovedAt == nil || len(got.Warnings) == 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -270,7 +270,7 @@ func TestRemoveWhileGitFails(t *testing.T) {
 		}
 		for _, force := range []bool{false, true} {
 			w.git.discoverErr = failure
-			_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Force: force})
+			_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: force})
 			if err == nil || w.run(r.ID).RemovedAt != nil || w.git.worktrees[r.Worktree] == "" {
 				t.Errorf("%v, force %v: got %v, removed at %v", failure, force, err, w.run(r.ID).RemovedAt)
 			}

@@ -137,7 +137,7 @@ func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) 
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	case unmerged:
 		return agency.Errorf(agency.CodeCleanupFailed, "the branch %s has commits that are on no other branch, and the worktree of %s is gone or has something else checked out", r.Branch, r.Ref()).
-			WithHint("keep the branch: agency rm %s; or give them up: agency rm --force --delete-branch %s", r.Ref(), r.Ref())
+			WithHint("keep the branch: agency rm %s; or give them up: agency rm --discard --delete-branch %s", r.Ref(), r.Ref())
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, w
 }
 
 // saveWork takes a snapshot of a worktree with changes, or with commits that no other branch has.
-func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, force bool, removal *Removal) error {
+func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, discard bool, removal *Removal) error {
 	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
@@ -194,10 +194,10 @@ func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, fo
 	if err != nil {
 		return err
 	}
-	if len(saved.Nested) > 0 && !force {
+	if len(saved.Nested) > 0 && !discard {
 		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds other repositories, whose work agency cannot save: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
 			WithDetail("nested", saved.Nested).
-			WithHint("save or push them first, or give them up: agency rm --force %s", r.Ref())
+			WithHint("save or push them first, or give them up: agency rm --discard %s", r.Ref())
 	}
 	removal.Snapshot = &saved
 	return nil

@@ -37,7 +37,7 @@ var mixed = []struct {
 	{1, []string{"resume", "--all-lost"}},
 	{3, []string{"rm", "NAME"}},
 	{2, []string{"rm", "--delete-branch", "NAME"}},
-	{1, []string{"rm", "--force", "NAME"}},
+	{1, []string{"rm", "--discard", "NAME"}},
 	{3, []string{"ls", "--all", "--json"}},
 	{1, []string{"show", "NAME"}},
 	{1, []string{"explain", "NAME"}},

@@ -56,7 +56,7 @@ func TestRemovalCutOff(t *testing.T) {
 	if err := os.Remove(w.path("gitkill.hit")); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"rm", "target"}, {"rm", "--force", "target"}} {
+	for _, args := range [][]string{{"rm", "target"}, {"rm", "--discard", "target"}} {
 		w.write("gitkill", "git before rev-parse\n")
 		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse") {
 			t.Errorf("agency %v while git is killed: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)

@@ -259,7 +259,7 @@ func commands(t *testing.T, b *bench) {
 		{"wait", "wait paint --for ready-for-review --timeout 30s", 0, ""},
 		{"diff", "diff paint", 0, ""},
 		{"stop", "stop paint", 0, ""},
-		{"stop-again", "stop paint", 4, ""},
+		{"stop-again", "stop paint", 0, ""},
 		{"flag", "flag paint look at the colour", 0, ""},
 		{"flag-no-reason", "flag paint", 2, ""},
 		{"unflag", "unflag paint", 0, ""},

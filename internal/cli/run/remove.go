@@ -16,7 +16,7 @@ import (
 type removeOptions struct {
 	*command.Deps
 
-	force, deleteBranch bool
+	force, discard, deleteBranch bool
 }
 
 // NewRemove returns the command agency rm.
@@ -26,15 +26,16 @@ func NewRemove(d *command.Deps) *cobra.Command {
 		Use:     "rm RUN...",
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "run",
-		Long: `Removes the worktree and the tmux session of a run that has ended. Work that
-is uncommitted or on no other branch is saved under refs/agency/snapshots first. The branch stays,
-unless you give --delete-branch, now or later; that is refused when the branch has commits that are
-nowhere else. The record and the logs stay too.`,
+		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a
+live one first. Work that is uncommitted or on no other branch is saved under refs/agency/snapshots
+first. The branch stays, unless you give --delete-branch, now or later; that is refused when the
+branch has commits that are nowhere else. The record and the logs stay too.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, o.run)
-	cmd.Flags().BoolVar(&o.force, "force", false, "remove even work that cannot be saved")
+	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "stop the run first if it is live")
+	cmd.Flags().BoolVar(&o.discard, "discard", false, "remove even work that cannot be saved")
 	cmd.Flags().BoolVar(&o.deleteBranch, "delete-branch", false, "delete the run's branch too")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
@@ -42,7 +43,7 @@ nowhere else. The record and the logs stay too.`,
 
 func (o *removeOptions) run(cmd *cobra.Command, args []string) error {
 	return o.Each(cmd, args, func(ref string) error {
-		return o.remove(cmd.Context(), api.RemoveRunRequest{Run: ref, Force: o.force, DeleteBranch: o.deleteBranch})
+		return o.remove(cmd.Context(), api.RemoveRunRequest{Run: ref, Stop: o.force, Discard: o.discard, DeleteBranch: o.deleteBranch})
 	})
 }
 

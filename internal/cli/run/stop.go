@@ -23,7 +23,7 @@ tmux session: a user attached to it is back in their own shell. The worktree, th
 logs stay, and agency resume continues the run.
 
 The agent has the time of [stop] grace to finish cleanly before it is killed. A second agency stop
-kills it at once.`,
+kills it at once. A run that has ended already is fine.`,
 		Example:     "  agency stop fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
@@ -48,7 +48,11 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 		return err
 	}
 	return d.Print(resp, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State)
+		if resp.Stopped {
+			_, _ = fmt.Fprintf(w, "%s is %s\n", resp.Run.Ref(), resp.Run.State)
+		} else {
+			_, _ = fmt.Fprintf(w, "%s had ended already: %s\n", resp.Run.Ref(), resp.Run.State)
+		}
 		if resp.Run.Unrecorded {
 			d.Chat("agency: note: %s", command.NotRecorded)
 		}
