@@ -33,7 +33,7 @@ type refOf struct {
 
 // claim notes that a git is about to write a ref. It waits for one that still writes it, and
 // removes the lock that a killed one left.
-func (g *Git) claim(ctx context.Context, writes refOf) (*claim, error) {
+func (g *program) claim(ctx context.Context, writes refOf) (*claim, error) {
 	note, err := json.Marshal(writes)
 	if err == nil {
 		err = os.MkdirAll(g.Claims, 0o700)
@@ -158,7 +158,7 @@ func (c *claim) done(ended bool) {
 
 // FreeClaims removes the locks on refs that killed gits of agency left. A ref that a git still
 // writes is left to the next git that writes it.
-func (g *Git) FreeClaims(ctx context.Context) error {
+func (g *program) FreeClaims(ctx context.Context) error {
 	paths, err := filepath.Glob(filepath.Join(g.Claims, "*"))
 	if g.Claims == "" || err != nil {
 		return err

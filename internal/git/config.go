@@ -30,7 +30,7 @@ type read struct {
 }
 
 // settings are those of a repository itself, and of the files that it includes.
-func (g *Git) settings(ctx context.Context, commonDir string) ([]setting, error) {
+func (g *program) settings(ctx context.Context, commonDir string) ([]setting, error) {
 	info, err := os.Stat(filepath.Join(commonDir, "config"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -57,7 +57,7 @@ func (g *Git) settings(ctx context.Context, commonDir string) ([]setting, error)
 	return list, nil
 }
 
-func (g *Git) readSettings(ctx context.Context, commonDir string) ([]setting, error) {
+func (g *program) readSettings(ctx context.Context, commonDir string) ([]setting, error) {
 	out, err := g.do(ctx, call{
 		dir: commonDir, site: site{gitDir: commonDir, commonDir: commonDir},
 		args: []string{"config", "--list", "-z", "--local", "--includes"},
@@ -170,7 +170,7 @@ func format(list []setting) string {
 // returns the repository with the name of it: programs that are named in the repository later do
 // not run when agency looks at that run. With the same configuration it writes nothing. When it
 // returns, it is on the disk.
-func (g *Git) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
+func (g *program) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
 	list, err := g.settings(ctx, repo.CommonDir)
 	if err != nil {
 		return repo, fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
@@ -207,7 +207,7 @@ func namedPrograms(repo agency.Repo, list []setting) string {
 }
 
 // configuration is the text that a run recorded, or else the repository's own without programs.
-func (g *Git) configuration(ctx context.Context, repo agency.Repo) (string, error) {
+func (g *program) configuration(ctx context.Context, repo agency.Repo) (string, error) {
 	if repo.GitConfig != "" {
 		if data, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20); err == nil && digest(string(data)) == repo.GitConfig {
 			return string(data), nil

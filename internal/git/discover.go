@@ -19,7 +19,7 @@ import (
 // --separate-git-dir), it is the git directory. Fingerprint is empty until EnsureID.
 //
 // E_INVALID_PATH: dir is no folder. E_NOT_GIT_REPO: it is in no repository that git can use.
-func (g *Git) Discover(ctx context.Context, dir string) (agency.Repo, error) {
+func (g *program) Discover(ctx context.Context, dir string) (agency.Repo, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -65,7 +65,7 @@ type place struct {
 
 // locate asks git for the place of dir in one process. A path may hold newlines, and then the
 // answer cannot be taken apart: each question is asked on its own.
-func (g *Git) locate(ctx context.Context, dir string) (place, error) {
+func (g *program) locate(ctx context.Context, dir string) (place, error) {
 	questions := [][]string{
 		{"--git-path", "hooks"}, // as it is configured: relative or absolute
 		{"--path-format=absolute", "--is-bare-repository"},
@@ -128,7 +128,7 @@ func (p place) hooksOfFiles(dir, hooks string) string {
 
 // root returns the main worktree, or the git directory. In the usual layouts it is plain from where
 // we stand; otherwise only the configuration of the repository knows.
-func (g *Git) root(ctx context.Context, p place) (string, error) {
+func (g *program) root(ctx context.Context, p place) (string, error) {
 	parent, isDotGit := filepath.Dir(p.commonDir), filepath.Base(p.commonDir) == ".git"
 	switch {
 	case p.bare:

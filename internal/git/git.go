@@ -24,7 +24,11 @@ import (
 // method that takes a context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED when git
 // refuses a repository because it belongs to another user, and with an error that wraps
 // context.DeadlineExceeded.
-type Git struct {
+type Git struct{ program }
+
+// program runs git: in a repository that it was told of, with the configuration and the refs that it
+// may use. It is what every operation of Git begins with.
+type program struct {
 	// Claims is the folder of the notes on which refs a git writes just now, so that the lock of
 	// one that was killed can be told from that of one at work; empty keeps none.
 	Claims string
@@ -43,11 +47,11 @@ type Git struct {
 // need not exist; a process that is killed leaves them there. What Record keeps is in the folder
 // records, and stays.
 func New(timeout time.Duration, temp, records string) *Git {
-	return &Git{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}}
+	return &Git{program{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}}}
 }
 
 // tempDir makes a folder of the caller's own, which removes it when it is done.
-func (g *Git) tempDir(prefix string) (string, error) {
+func (g *program) tempDir(prefix string) (string, error) {
 	if err := os.MkdirAll(g.temp, 0o700); err != nil {
 		return "", err
 	}
@@ -59,7 +63,7 @@ func (g *Git) tempDir(prefix string) (string, error) {
 const oldest = "2.36"
 
 // Version returns the version of git, like "2.39.5". One older than 2.36 is E_GIT_NOT_FOUND.
-func (g *Git) Version(ctx context.Context) (string, error) {
+func (g *program) Version(ctx context.Context) (string, error) {
 	out, err := g.do(ctx, call{args: []string{"version"}})
 	if err != nil {
 		return "", err
@@ -122,12 +126,12 @@ func (c call) limits() []string {
 const unreadable = "could not open directory '"
 
 // run runs git in a recorded repository and returns what it wrote to its standard output.
-func (g *Git) run(ctx context.Context, repo agency.Repo, args ...string) (string, error) {
+func (g *program) run(ctx context.Context, repo agency.Repo, args ...string) (string, error) {
 	return g.do(ctx, within(repo, args...))
 }
 
 // discover runs git in the repository that it finds from dir.
-func (g *Git) discover(ctx context.Context, dir string, args ...string) (string, error) {
+func (g *program) discover(ctx context.Context, dir string, args ...string) (string, error) {
 	c, err := discovered(dir, args...)
 	if err != nil {
 		return "", err
@@ -138,7 +142,7 @@ func (g *Git) discover(ctx context.Context, dir string, args ...string) (string,
 // do is run for calls that need more. Git fails when it comes across a worktree that another git is
 // making or removing just then, before it has changed anything: it is asked again, a few times.
 // Where that does not help, the other git was killed.
-func (g *Git) do(ctx context.Context, c call) (string, error) {
+func (g *program) do(ctx context.Context, c call) (string, error) {
 	for tries := 1; ; tries++ {
 		out, err := g.once(ctx, c)
 		if !overtaken(err) || tries > 5 || tries == 5 && !finishWorktrees(cmp.Or(c.site.commonDir, c.site.gitDir)) {
@@ -158,7 +162,7 @@ func overtaken(err error) bool {
 	return said(err, "failed to read ") && said(err, "/commondir: ") || said(err, "Invalid path '") && said(err, "/worktrees/")
 }
 
-func (g *Git) once(ctx context.Context, c call) (string, error) {
+func (g *program) once(ctx context.Context, c call) (string, error) {
 	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
 	defer cancel()

@@ -21,7 +21,7 @@ type Lock struct {
 // Locks lists the lock files in a repository that can be in the way of runs: of the branches, of
 // agency's own refs, of what all worktrees share, and of the worktrees at the paths. Whether a git
 // holds one it cannot say.
-func (g *Git) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, error) {
+func (g *program) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, error) {
 	paths := []string{filepath.Join(repo.CommonDir, "config.lock"), filepath.Join(repo.CommonDir, "packed-refs.lock")}
 	for _, branch := range branches {
 		paths = append(paths, filepath.Join(repo.CommonDir, "refs", "heads", filepath.FromSlash(branch)+".lock"))

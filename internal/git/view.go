@@ -24,7 +24,7 @@ var own = []string{"config", "config.worktree", "commondir", "gitdir", "hooks", 
 var needed = []string{"objects", "refs", "packed-refs", "logs", "info", "worktrees", "shallow"}
 
 // through returns the site of the worktree at path, with a view of its repository.
-func (g *Git) through(ctx context.Context, repo agency.Repo, path string) (site, error) {
+func (g *program) through(ctx context.Context, repo agency.Repo, path string) (site, error) {
 	dir, err := gitDir(repo, path)
 	if err != nil {
 		return site{}, err
@@ -35,7 +35,7 @@ func (g *Git) through(ctx context.Context, repo agency.Repo, path string) (site,
 }
 
 // viewed returns the site of a repository without a worktree, with a view of it.
-func (g *Git) viewed(ctx context.Context, repo agency.Repo) (site, error) {
+func (g *program) viewed(ctx context.Context, repo agency.Repo) (site, error) {
 	text, err := g.configuration(ctx, repo)
 	if err != nil {
 		return site{}, err
@@ -54,7 +54,7 @@ func (g *Git) viewed(ctx context.Context, repo agency.Repo) (site, error) {
 }
 
 // makeView makes a view of a repository in a temporary folder.
-func (g *Git) makeView(commonDir, config string) (string, error) {
+func (g *program) makeView(commonDir, config string) (string, error) {
 	entries, err := os.ReadDir(commonDir)
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func always(commonDir, config string) []setting {
 // hasWork reports whether a repository inside a worktree is dirty or has commits that no remote
 // has. Git runs there without any of that repository's programs. ok is false if this cannot be
 // determined; the repository may then contain any work.
-func (g *Git) hasWork(ctx context.Context, dir string, depth int) (work, ok bool) {
+func (g *program) hasWork(ctx context.Context, dir string, depth int) (work, ok bool) {
 	s, ok := nested(dir)
 	if !ok || depth == 0 {
 		return false, false
