@@ -53,7 +53,8 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	asked := in.request(r.ID, req.PromptID)
 	switch now := status.PromptID(); {
 	case r.Attempt.State != agency.Running:
-		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.Attempt.State)
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.Attempt.State).
+			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	case req.PromptID == "" && status.Label == agency.NeedsAttention:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is flagged, so agency does not know what it waits for: %s", r.Ref(), status.Summary).
 			WithHint("see what it does: agency show %s; then: agency unflag %s", r.Ref(), r.Ref())

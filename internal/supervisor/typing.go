@@ -78,7 +78,8 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 		}
 	}
 	if r.Attempt.State != agency.Running {
-		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the message", r.Ref(), r.Attempt.State)
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the message", r.Ref(), r.Attempt.State).
+			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	}
 	link, err := in.live.mustLink(ctx, r)
 	if err != nil {

@@ -1,14 +1,22 @@
 package run
 
 import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+	"agency/internal/view"
 )
 
 // answerOptions are the flags and dependencies of agency answer.
@@ -22,7 +30,7 @@ type answerOptions struct {
 func NewAnswer(d *command.Deps) *cobra.Command {
 	o := &answerOptions{Deps: d}
 	cmd := command.New(cobra.Command{
-		Use:     "answer RUN allow|deny|TEXT",
+		Use:     "answer RUN [allow|deny|TEXT]",
 		Short:   "Answer the permission request or question of a run",
 		GroupID: "run",
 		Long: `Answers the request of a run's agent by pressing the keys of the dialog that
@@ -30,10 +38,19 @@ its terminal shows: allow permits this once, deny refuses a permission or a ques
 one of the options of a question, or your own answer. When the agent asked in plain text and shows
 no dialog, it gets the TEXT as a message. The answer is refused when the terminal does not show the
 request, and while a user types there. Dialogs of the agent's own program, such as trust and logins,
-are left to the user. agency show RUN shows what a run asks.`,
-		Example: `  agency answer fix-login allow
+are left to the user.
+
+Without an answer the command shows what the run asks, with the choices, and on a terminal it asks for
+the answer.`,
+		Example: `  agency answer fix-login
+  agency answer fix-login allow
   agency answer fix-login "Use the second one"`,
-		Args: command.Takes("RUN", "ANSWER"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return command.Takes("RUN", "ANSWER")(cmd, args)
+		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return d.CompleteLive(cmd, args, word)
@@ -46,11 +63,112 @@ are left to the user. agency show RUN shows what a run asks.`,
 }
 
 func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
-	req := api.AnswerRunRequest{Run: args[0], PromptID: o.promptID, Text: args[1]}
-	if decision := agency.Decision(args[1]); decision == agency.Allow || decision == agency.Deny {
+	if len(args) == 2 {
+		if !o.JSON {
+			o.echo(cmd.Context(), args[0])
+		}
+		return o.answer(cmd.Context(), args[0], args[1])
+	}
+	asked, err := o.asked(cmd.Context(), args[0])
+	if err != nil {
+		return err
+	}
+	o.promptID = cmp.Or(o.promptID, asked.PromptID) // what is shown is what is answered
+	if o.JSON {
+		return o.Print(asked, nil)
+	}
+	o.show(asked)
+	if !o.OnTerminal() || asked.Run.Request != nil && asked.Run.Request.Kind == agency.AsksDialog {
+		return nil
+	}
+	_, _ = fmt.Fprint(o.Out, "\nyour answer, or Enter to leave it: ")
+	line, err := bufio.NewReader(term.Input(cmd.Context(), o.In)).ReadString('\n')
+	answer := strings.TrimSpace(line)
+	if err != nil && !errors.Is(err, io.EOF) || answer == "" {
+		return cmd.Context().Err()
+	}
+	return o.answer(cmd.Context(), args[0], answer)
+}
+
+// echo tells what a run asks, for a user who answers it. The answer itself finds out what is wrong.
+func (o *answerOptions) echo(ctx context.Context, ref string) {
+	resp, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Run: ref})
+	if err == nil && len(resp.Runs) == 1 && view.PromptID(&resp.Runs[0]) != "" {
+		o.Chat("%s", term.SafeLine(view.Asks(&resp.Runs[0])))
+	}
+}
+
+// askedOf is what a run waits for.
+type askedOf struct {
+	Run       api.Run  `json:"run"`
+	PromptID  string   `json:"prompt_id"`
+	Questions []string `json:"questions"` // and blockers, as the agent reported them
+	Screen    []string `json:"screen"`    // the last lines of its terminal; untrusted text
+}
+
+// screenLines is how many lines of a terminal show what a run asks.
+const screenLines = 16
+
+// asked finds out what a run waits for. It is an error when the run waits for nothing.
+func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error) {
+	resp, err := command.Call(ctx, o.Deps, api.ShowRun, api.RunRequest{Run: ref})
+	if err != nil {
+		return nil, err
+	}
+	a := &askedOf{Run: resp.Run, PromptID: view.PromptID(&resp.Run), Questions: []string{}, Screen: []string{}}
+	r := &a.Run
+	switch {
+	case r.State.Final():
+		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.State).
+			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
+	case a.PromptID == "" && r.Request == nil:
+		return a, nil // the answer itself looks closer, and says why it cannot be given
+	}
+	if resp.Contract != nil && r.Request == nil {
+		a.Questions = slices.Concat(a.Questions, resp.Contract.Questions, resp.Contract.Blockers)
+	}
+	if r.Request != nil && r.Request.Kind != agency.AsksPermission {
+		if out, err := command.Call(ctx, o.Deps, api.ShowOutput, api.ShowOutputRequest{Run: ref, Lines: screenLines}); err == nil {
+			a.Screen = out.Lines
+		}
+	}
+	return a, nil
+}
+
+// show writes what a run asks, and the answers that it takes.
+func (o *answerOptions) show(a *askedOf) {
+	r := &a.Run
+	line := func(head, text string) {
+		_, _ = fmt.Fprintln(o.Out, term.Hang(head, term.SafeLine(text), o.Columns()))
+	}
+	if a.PromptID == "" && r.Request == nil {
+		line("", fmt.Sprintf("%s is %s and asks nothing: %s", r.Ref(), r.Status, view.Summary(r)))
+		return
+	}
+	line("", view.Asks(r))
+	for _, question := range a.Questions {
+		if question != r.Summary {
+			line("  - ", question)
+		}
+	}
+	for _, text := range a.Screen {
+		_, _ = fmt.Fprintln(o.Out, strings.TrimRight("  │ "+term.SafeText(text), " "))
+	}
+	for _, choice := range view.Choices(r) {
+		line("  "+term.Pad(choice[0], 7), choice[1])
+	}
+	if r.Request != nil && r.Request.Kind == agency.AsksDialog {
+		line("  ", "only you can answer it, in its terminal: agency attach "+r.Ref())
+	}
+}
+
+// answer gives an answer to a run.
+func (o *answerOptions) answer(ctx context.Context, ref, text string) error {
+	req := api.AnswerRunRequest{Run: ref, PromptID: o.promptID, Text: text}
+	if decision := agency.Decision(text); decision == agency.Allow || decision == agency.Deny {
 		req.Decision, req.Text = decision, ""
 	}
-	resp, err := command.Call(cmd.Context(), o.Deps, api.AnswerRun, req)
+	resp, err := command.Call(ctx, o.Deps, api.AnswerRun, req)
 	if err != nil {
 		return err
 	}
@@ -60,6 +178,6 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 			return
 		}
 		_, _ = fmt.Fprintln(w, "answered, but the agent was not seen to take it")
-		o.Chat("look: agency attach %s", args[0])
+		o.Chat("look: agency attach %s", ref)
 	})
 }

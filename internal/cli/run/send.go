@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -16,28 +17,31 @@ import (
 
 // NewSend returns the command agency send.
 func NewSend(d *command.Deps) *cobra.Command {
+	var path string
 	cmd := command.New(cobra.Command{
-		Use:     "send RUN TEXT",
+		Use:     "send RUN [TEXT]",
 		Short:   "Type a message into a run's agent and press Enter",
 		GroupID: "run",
 		Long: `Types a message into the agent of a run and presses Enter. It is refused
 while the run's terminal shows a dialog or a menu, which the message would answer, while a user
 types there, and when the agent has ended or is headless. A program that reads lines, such as a
-shell script, accepts at most 4095 bytes a line (1023 on macOS): a longer line is refused. TEXT -
-reads the message from standard input.
+shell script, accepts at most 4095 bytes a line (1023 on macOS): a longer line is refused. The text
+can have several lines; --file or standard input (also TEXT -) gives a long one.
 
 "delivered" means that the agent was seen to take the message: it reported a prompt, or its input
 box is empty and it works.`,
-		Example: `  agency send fix-login "yes, use the second one"`,
-		Args:    command.Takes("RUN", "TEXT"),
-	}, func(cmd *cobra.Command, args []string) error {
-		text := args[1]
-		if text == "-" {
-			given, err := term.ReadAll(cmd.Context(), d.In, "the message", inputLimit)
-			if err != nil {
-				return err
+		Example: `  agency send fix-login "yes, use the second one"
+  agency send fix-login -f review.md`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
 			}
-			text = strings.TrimRight(given, "\n")
+			return command.Takes("RUN", "TEXT")(cmd, args)
+		},
+	}, func(cmd *cobra.Command, args []string) error {
+		text, err := messageText(cmd.Context(), d, args[1:], path)
+		if err != nil {
+			return err
 		}
 		if !utf8.ValidString(text) {
 			return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
@@ -62,8 +66,34 @@ box is empty and it works.`,
 			}
 		})
 	})
+	cmd.Flags().StringVarP(&path, "file", "f", "", "send the content of a `FILE`; - is standard input")
 	cmd.ValidArgsFunction = d.CompleteLive
 	return cmd
+}
+
+// messageText returns the message from its argument, a file, or standard input.
+func messageText(ctx context.Context, d *command.Deps, args []string, path string) (string, error) {
+	switch _, typed := term.Columns(d.In); {
+	case path != "" && len(args) > 0:
+		return "", agency.Errorf(agency.CodeUsage, "the message is given as TEXT and as --file").WithHint("agency send --help")
+	case path == "" && len(args) > 0 && args[0] != "-":
+		return args[0], nil
+	case path == "" && len(args) == 0 && typed:
+		return "", agency.Errorf(agency.CodeUsage, "there is no message").WithHint("agency send RUN TEXT, or --file FILE")
+	case path == "" || path == "-":
+		given, err := term.ReadAll(ctx, d.In, "the message", inputLimit)
+		return strings.TrimRight(given, "\n"), err
+	}
+	f, err := command.OpenRegular(d.Absolute(path))
+	if err != nil {
+		return "", agency.Errorf(agency.CodeInvalidPath, "read the message from %s: %w", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	given, err := io.ReadAll(io.LimitReader(f, inputLimit+1))
+	if err != nil {
+		return "", agency.Errorf(agency.CodeInvalidPath, "read the message from %s: %w", path, command.RootCause(err))
+	}
+	return strings.TrimRight(string(given), "\n"), nil
 }
 
 // inputLimit is the longest message, in bytes.
