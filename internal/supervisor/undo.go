@@ -11,8 +11,9 @@ import (
 )
 
 // undo undoes a creation: it removes session, processes, worktree, branch and directory, and
-// records the run as failed and removed with the reason, which frees its name. It can be repeated
-// after a crash. When something cannot be undone, the run is failed and stays, so that rm can try
+// records the run as failed and removed with the reason, which frees its name. A branch or snapshots
+// that hold work of its agent stay, and so does the directory, which describes them. It can be
+// repeated after a crash. When something cannot be undone, the run is failed and stays, so that rm can try
 // again.
 func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	unlock, err := s.locks.Lock(ctx, "undo "+string(r.ID)) // both the waiting caller and the end of the wrapper request it
@@ -24,13 +25,13 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 		return err
 	}
 	s.intendEnd(ctx, r, why)
-	left := s.endStart(ctx, r)
+	left, worked := s.endStart(ctx, r), false
 	killpoint.At("undo.ended")
 	if left == nil {
-		left = s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists))
+		worked, left = s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists))
 	}
 	killpoint.At("undo.worktree")
-	if left == nil {
+	if left == nil && !worked {
 		left = s.views.removeFiles(ctx, r)
 	}
 	killpoint.At("undo.files")
@@ -60,7 +61,7 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 		killpoint.At("undo.recorded")
 		s.forget(undone, r.Attempt.Number)
 		s.views.showRuns(ctx, undone)
-		if left != nil { // otherwise they went with the folder
+		if left != nil || worked { // otherwise they went with the folder
 			s.views.write(ctx, undone)
 		}
 	}
@@ -71,12 +72,12 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 }
 
 // undoWorktree removes a worktree and a branch that hold only what agency put there. If a runner
-// ran unnoticed and changed something, that is saved first. foreign means that agency did not make
-// the branch.
-func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) error {
+// ran unnoticed and changed something, that is saved first; worked reports whether its branch or a
+// snapshot stays. foreign means that agency did not make the branch.
+func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) (worked bool, err error) {
 	steps, err := s.store.Steps(ctx, r.ID, 1)
 	if err != nil {
-		return err
+		return false, err
 	}
 	rebuilt := len(steps) == 0 // a record rebuilt from a run's folder has no steps: any may be done
 	done := map[string]bool{stepFiles: rebuilt, stepScaffold: rebuilt}
@@ -84,26 +85,33 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 		done[step.Name] = step.DoneAt != nil
 	}
 	if !done[stepFiles] {
-		return nil // the worktree was never begun
+		return false, nil // the worktree was never begun
 	}
 	unlock, err := s.repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
 	repo, err := s.repos.of(ctx, r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
 		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was undone"); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := s.git.RemoveWorktree(ctx, repo, r.Worktree); err != nil || foreign {
-		return err
+		return false, err
 	}
-	return s.git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit)
+	if err := s.git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit); err != nil {
+		return false, err
+	}
+	if worked, err = s.git.HasBranch(ctx, repo, r.Branch); worked || err != nil {
+		return worked, err
+	}
+	snapshots, err := s.git.Snapshots(ctx, repo, r.ID)
+	return len(snapshots) > 0, err
 }
 
 // abort fails an attempt, and returns why. What cannot be recorded now, for example because the

@@ -1,0 +1,47 @@
+package crash_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An agent whose start was taken back can have committed: its branch stays, and so does the folder
+// that tells a rebuild of the record which run made it.
+func TestUndoneWorkAfterARebuild(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hold("wrapper.forked", "run", "--name", "target", "--prompt", "write work.txt precious\ncommit mine\nask ready?")
+	id := w.newest()
+	branch := ""
+	w.await("the agent's commit", func() bool {
+		refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(subject)", "refs/heads/agency").Stdout
+		for line := range strings.Lines(refs) {
+			if name, ok := strings.CutSuffix(line, " mine\n"); ok {
+				branch = name
+			}
+		}
+		return branch != ""
+	})
+	w.kill(w.wrapper(id))
+	w.awaitClient()
+	if !strings.Contains(w.said(), "[E_") {
+		t.Fatalf("the creation was not taken back: %s", w.said())
+	}
+	pids := w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.deleted("agency.db")
+	w.must("db", "rebuild")
+	if out := w.must("doctor"); strings.Contains(out, branch) {
+		t.Errorf("doctor takes the branch for an orphan:\n%s", out)
+	}
+	if got := w.f.Command("", "git", "show", branch+":work.txt").Stdout; got != "precious\n" {
+		t.Errorf("the branch holds %q", got)
+	}
+	w.must("rm", "--force", "--delete-branch", id)
+	w.calm(false)
+	if left, _ := filepath.Glob(filepath.Join(w.f.Repo, ".git/refs/heads", branch)); len(left) > 0 {
+		t.Errorf("rm leaves %v", left)
+	}
+}
