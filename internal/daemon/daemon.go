@@ -68,6 +68,7 @@ type Daemon struct {
 	root     *rootLock
 	writing  sync.Mutex  // held while the record is written back
 	again    atomic.Bool // the record was written back, and nothing more is written
+	told     atomic.Bool // a client asked for the stop
 	clock    *clock.Clock
 	started  time.Time
 	store    *sqlite.Store
@@ -113,7 +114,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	defer stop()
 	d.stop, d.asked = stop, asked.Done()
 	defer func() {
-		if d.again.Load() {
+		if d.isFollowed() {
 			err = ErrAgain
 		}
 	}()

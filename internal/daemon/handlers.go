@@ -239,6 +239,7 @@ func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusRespo
 
 func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
 	status, err := d.status(ctx, api.Empty{})
+	d.told.Store(true)
 	d.stop()
 	return status, err
 }

@@ -46,7 +46,7 @@ func (l *listener) Close() error {
 func (d *Daemon) Next() *Daemon {
 	next := &Daemon{Config: d.Config, Version: d.Version, Exec: d.Exec, Log: d.Log, Now: d.Now, Load: d.Load, End: d.End}
 	if d.listener != nil {
-		next.listener = &listener{d.listener.UnixListener, next.again.Load}
+		next.listener = &listener{d.listener.UnixListener, next.isFollowed}
 	}
 	return next
 }
@@ -88,7 +88,7 @@ func (d *Daemon) open(ctx context.Context) error {
 	if err != nil {
 		return startError("listen on %s: %w", path, err)
 	}
-	l := &listener{opened.(*net.UnixListener), d.again.Load}
+	l := &listener{opened.(*net.UnixListener), d.isFollowed}
 	l.SetUnlinkOnClose(false)
 	// The listener rejects other users who connect before this. A umask would affect files that
 	// other goroutines make at the same time.
@@ -132,7 +132,7 @@ func (d *Daemon) endListening() {
 		return
 	}
 	_ = d.listener.Close()
-	if kept, _ := d.root.keep(); kept && !d.again.Load() { // otherwise the socket is another daemon's
+	if kept, _ := d.root.keep(); kept && !d.isFollowed() { // otherwise the socket is another daemon's
 		_ = os.Remove(d.Config.Socket)
 	}
 }

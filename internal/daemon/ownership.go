@@ -16,7 +16,7 @@ const writeBackTimeout = time.Minute
 //
 // When another process has the lock, this process ends as if it were killed: the next daemon
 // finishes its work. When the database was deleted or replaced, checkOwn writes the record back,
-// nothing more is written, and Run returns ErrAgain.
+// nothing more is written, and Run returns ErrAgain, unless a client asked for the stop.
 func (d *Daemon) checkOwn() error {
 	kept, renewed := d.root.keep()
 	if !kept {
@@ -35,6 +35,10 @@ func (d *Daemon) checkOwn() error {
 	}
 	return nil
 }
+
+// isFollowed reports whether another daemon follows in this process. A client that asked for the
+// stop waits for the end of the process; the next daemon puts the copy in place.
+func (d *Daemon) isFollowed() bool { return d.again.Load() && !d.told.Load() }
 
 // writeBack copies the record, which this process still has open, to where a restore leaves its
 // copy: the next start puts it in place and keeps the file that is there now. When the copy fails,

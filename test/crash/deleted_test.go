@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/api"
 )
 
 // deleted removes files of the data root by their names.
@@ -110,6 +111,31 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 			w.calm(false)
 		})
 	}
+}
+
+// A daemon that is asked to stop while it restores a deleted record ends, and does not begin again in
+// the same process. The next daemon has that record.
+func TestDatabaseDeletedAtAStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must("tags", "add", "other", "later")
+	pids := w.daemons()
+	w.write("killpoint", "daemon.stopping hold")
+	w.deleted("agency.db")
+	w.start([]string{"tags", "add", "other", "last"}) // which is refused, and repeated with the next daemon
+	w.awaitHit("daemon.stopping")
+	client := api.NewClient(filepath.Join(w.f.Data, "agencyd.sock"), "", nil)
+	defer client.Close()
+	if _, err := api.Call(t.Context(), client, api.StopDaemon, api.Empty{}); err != nil {
+		t.Error(err)
+	}
+	w.release()
+	w.awaitDeath(pids)
+	w.awaitClient()
+	if tags := w.must("tags", "ls", "other"); !strings.Contains(tags, "later") {
+		t.Errorf("tags %s", tags)
+	}
+	w.calm(false)
 }
 
 // force repeats a command until it succeeds. A daemon that restores its record restarts, and tells

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"agency/internal/api"
 	"agency/internal/sqlite"
 )
 
@@ -212,10 +213,11 @@ func (l *life) delete(name string) string {
 }
 
 // held reports whether a live daemon serves the data root, has a deleted file of it open, and still
-// holds its lock: a daemon that has lost the lock ends, and restores nothing. A daemon that does not
-// listen yet may fail to open the file.
+// holds its lock: a daemon that has lost the lock ends, and restores nothing. A daemon that only
+// starts may fail to open the file, or to start on a full disk.
 func (l *life) held(name string) bool {
-	sockets, _ := os.ReadFile("/proc/net/unix")
+	lock := filepath.Join(l.f.Data, "agencyd.lock")
+	serving, _ := os.ReadFile(lock)
 	for _, pid := range l.daemons() {
 		if l.killed[pid] { // but still exists
 			continue
@@ -226,13 +228,7 @@ func (l *life) held(name string) bool {
 			file, _ := os.Readlink(fd)
 			open[file] = true
 		}
-		serves := false
-		for line := range strings.Lines(string(sockets)) {
-			// Num RefCount Protocol Flags Type St Inode Path
-			fields := strings.Fields(line)
-			serves = serves || len(fields) == 8 && fields[7] == filepath.Join(l.f.Data, "agencyd.sock") && open["socket:["+fields[6]+"]"]
-		}
-		if serves && open[filepath.Join(l.f.Data, name)+" (deleted)"] && open[filepath.Join(l.f.Data, "agencyd.lock")] {
+		if open[filepath.Join(l.f.Data, name)+" (deleted)"] && open[lock] && strings.HasPrefix(string(serving), fmt.Sprint(pid, " "+api.DoingServe)) {
 			return true
 		}
 	}
