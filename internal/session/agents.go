@@ -74,7 +74,7 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 		return err
 	}
 	spec := resolve.AgentSpec(s.Agent)
-	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, a.Git.OwnBranch(s.Session.Repo, s.Branch)
+	spec.Repo, spec.Name, spec.Branch = s.Session.Repo.Root, s.Name, a.freeBranch(ctx, s.Session.Repo, s.Branch)
 	if s.Commit != "" {
 		spec.BaseRef = s.Commit
 	}
@@ -93,6 +93,18 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 		},
 	})
 	return err
+}
+
+// freeBranch returns the branch for the run of an agent, with a number behind it when it is taken: a
+// start that was taken back leaves its branch when the agent had committed by then.
+func (a Agents) freeBranch(ctx context.Context, repo agency.Repo, branch string) string {
+	const most = 100 // the creation refuses the last one
+	first := a.Git.OwnBranch(repo, branch)
+	free := first
+	for n := 2; n <= most && agency.IsCode(a.Git.CheckBranch(ctx, repo, free), agency.CodeBranchExists); n++ {
+		free = fmt.Sprintf("%s-%d", first, n)
+	}
+	return free
 }
 
 // Resume begins another attempt of an agent, and tells it how the attempt before ended.

@@ -39,6 +39,7 @@ type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
 	OwnBranch(repo agency.Repo, branch string) string
+	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error)
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Descends(ctx context.Context, repo agency.Repo, from, to string) (bool, error)

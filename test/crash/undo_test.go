@@ -13,16 +13,7 @@ func TestUndoneWorkAfterARebuild(t *testing.T) {
 	w := newWorld(t)
 	w.hold("wrapper.forked", "run", "--name", "target", "--prompt", "write work.txt precious\ncommit mine\nask ready?")
 	id := w.newest()
-	branch := ""
-	w.await("the agent's commit", func() bool {
-		refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(subject)", "refs/heads/agency").Stdout
-		for line := range strings.Lines(refs) {
-			if name, ok := strings.CutSuffix(line, " mine\n"); ok {
-				branch = name
-			}
-		}
-		return branch != ""
-	})
+	branch := w.awaitCommit("mine")
 	w.kill(w.wrapper(id))
 	w.awaitClient()
 	if !strings.Contains(w.said(), "[E_") {
@@ -44,4 +35,37 @@ func TestUndoneWorkAfterARebuild(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(w.f.Repo, ".git/refs/heads", branch)); len(left) > 0 {
 		t.Errorf("rm leaves %v", left)
 	}
+}
+
+// An agent of a session whose start was taken back after it had committed starts again on another
+// branch: its first branch keeps what it did.
+func TestSessionAgentUndoneAfterACommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("plan.yaml", "agents:\n  - {id: one, headless: true, prompt: \"write work.txt precious\\ncommit mine\"}\n")
+	w.hold("wrapper.forked", "session", "start", w.path("plan.yaml"))
+	w.awaitClient()
+	w.awaitCommit("mine")
+	w.kill(w.wrapper(w.newest()))
+	w.must("session", "wait", "latest", "--timeout", "60s")
+	branches := w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=4)", "refs/heads/agency/").Stdout
+	if got := strings.Fields(branches); len(got) != 2 || got[0] != "one" || got[1] != "one-2" {
+		t.Errorf("the branches are %v", got)
+	}
+	w.calm(false)
+}
+
+// awaitCommit waits until a branch of a run is at a commit of that subject, and returns the branch.
+func (w *world) awaitCommit(subject string) (branch string) {
+	w.t.Helper()
+	w.await("the commit "+subject, func() bool {
+		refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(subject)", "refs/heads/agency").Stdout
+		for line := range strings.Lines(refs) {
+			if name, ok := strings.CutSuffix(line, " "+subject+"\n"); ok {
+				branch = name
+			}
+		}
+		return branch != ""
+	})
+	return branch
 }
