@@ -27,6 +27,7 @@ type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
 	Branches(ctx context.Context, repo agency.Repo, prefix string) ([]string, error)
 	Worktree(ctx context.Context, repo agency.Repo, path string) (string, error)
+	Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error)
 	Leftover(repo agency.Repo, worktree string) (bool, error)
 	Locks(repo agency.Repo, branches, worktrees []string) ([]git.Lock, error)
 }

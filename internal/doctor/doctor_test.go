@@ -34,11 +34,15 @@ func (m *machine) Discover(context.Context, string) (agency.Repo, error) {
 	return agency.Repo{Root: "/repo"}, nil
 }
 
-func (m *machine) Sessions(context.Context) ([]string, error)                { return m.sessions, nil }
-func (m *machine) Repo(context.Context, string) (*agency.Repo, error)        { return nil, nil }
-func (m *machine) NoRoom() error                                             { return nil }
-func (m *machine) LiveRuns() int                                             { return 0 }
-func (m *machine) Derive(*agency.Run) agency.Status                          { return agency.Status{} }
+func (m *machine) Sessions(context.Context) ([]string, error)         { return m.sessions, nil }
+func (m *machine) Repo(context.Context, string) (*agency.Repo, error) { return nil, nil }
+func (m *machine) NoRoom() error                                      { return nil }
+func (m *machine) LiveRuns() int                                      { return 0 }
+func (m *machine) Derive(*agency.Run) agency.Status                   { return agency.Status{} }
+func (m *machine) Unmerged(context.Context, agency.Repo, string, ...string) (bool, error) {
+	return false, nil
+}
+
 func (m *machine) Leftover(agency.Repo, string) (bool, error)                { return false, nil }
 func (m *machine) Locks(agency.Repo, []string, []string) ([]git.Lock, error) { return nil, nil }
 func (m *machine) Backup(context.Context, string) error                      { return errors.ErrUnsupported }

@@ -119,8 +119,9 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 			continue
 		}
 		for _, branch := range branches {
-			if !made[branch] && !strings.HasPrefix(branch, "agency/restored-") {
-				orphan("branch", branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch -d -- "+agency.ShellWord(branch)) // git refuses where the branch holds work
+			if !made[branch] && !strings.HasPrefix(branch, restored) {
+				text, fix := d.orphanBranch(ctx, repo, branch)
+				orphan("branch", text, fix)
 			}
 		}
 		for _, lock := range d.leftLocks(repo, runs) {
@@ -136,6 +137,20 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 		}
 	}
 }
+
+// orphanBranch returns what to say of a branch that no run made, and a command that loses no work:
+// a branch with commits that no other branch has gets a name under which agency leaves it alone.
+func (d *Doctor) orphanBranch(ctx context.Context, repo agency.Repo, branch string) (text, fix string) {
+	text, git := branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch "
+	if work, err := d.Git.Unmerged(ctx, repo, branch, "HEAD"); err == nil && work {
+		kept := restored + strings.ReplaceAll(strings.TrimPrefix(branch, "agency/"), "/", "-")
+		return text + ", with commits that no other branch has", git + "-m -- " + agency.ShellWord(branch) + " " + agency.ShellWord(kept)
+	}
+	return text, git + "-d -- " + agency.ShellWord(branch) // git refuses where the branch holds work
+}
+
+// restored is how the names of branches begin that belong to the user: agency reports none of them.
+const restored = "agency/restored-"
 
 // leftLocks returns the lock files in a repository that no git process holds: they existed before
 // and after a moment in which no git process worked in the repository or in a worktree of its runs.
