@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/view"
 )
 
 // row is a run in a list.
@@ -106,7 +107,7 @@ func (s *Server) addRuns(tools *toolset) error {
 			if !in.Ended && !in.Removed && len(in.Status) == 0 {
 				resp.Runs = slices.DeleteFunc(resp.Runs, func(r api.Run) bool { return r.State.Final() })
 			}
-			return map[string]any{"runs": newRows(resp.Runs), "ended_omitted": all - len(resp.Runs)}, err
+			return map[string]any{"runs": newRows(view.ByNeed(resp.Runs)), "ended_omitted": all - len(resp.Runs)}, err
 		}),
 		addKeys(tools, api.ShowRun, onRun(s, s.status)),
 		addKeys(tools, api.ExplainRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/view"
 )
 
 // mostAgents is how many agents of a session one answer lists.
@@ -63,17 +65,19 @@ type sessionAnswer struct {
 	TimedOut *bool       `json:"timed_out,omitempty"`
 }
 
+// newSessionAnswer lists the agents with one of the statuses, or all. When they are too many, it
+// omits those that need a user least.
 func newSessionAnswer(resp *api.ShowSessionResponse, statuses []agency.AgentStatus) sessionAnswer {
-	answer := sessionAnswer{Session: resp.Session, Agents: []agentRow{}}
-	for i := range resp.Agents {
-		a := &resp.Agents[i]
-		if len(statuses) > 0 && !slices.Contains(statuses, a.Status) {
-			continue
-		}
-		if len(answer.Agents) == mostAgents {
-			answer.Omitted++
-			continue
-		}
+	agents := slices.DeleteFunc(slices.Clone(resp.Agents), func(a api.SessionAgent) bool {
+		return len(statuses) > 0 && !slices.Contains(statuses, a.Status)
+	})
+	answer := sessionAnswer{Session: resp.Session, Agents: []agentRow{}, Omitted: max(0, len(agents)-mostAgents)}
+	if answer.Omitted > 0 {
+		slices.SortStableFunc(agents, func(a, b api.SessionAgent) int { return cmp.Compare(view.Urgency(&a), view.Urgency(&b)) })
+		agents = agents[:mostAgents]
+	}
+	for i := range agents {
+		a := &agents[i]
 		answer.Agents = append(answer.Agents, agentRow{
 			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note, WaitReason: a.WaitReason,
 			Error: a.Error, Attempts: a.Attempts, Branch: a.Branch, Result: a.Result,
