@@ -27,6 +27,7 @@ func init() {
 			return []string{
 				"-c", fmt.Sprintf("mcp_servers.agency.command=%q", f.binary), "-c", `mcp_servers.agency.args=["mcp"]`,
 				"-c", `mcp_servers.agency.env_vars=["AGENCY_HOME","AGENCY_CONFIG","AGENCY_RUN_ID","AGENCY_ATTEMPT","AGENCY_TOKEN","AGENCY_WORKTREE"]`,
+				"-c", `mcp_servers.agency.default_tools_approval_mode="approve"`,
 			}
 		},
 		answers: []answered{
