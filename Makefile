@@ -53,6 +53,10 @@ crash: deps ## kill every process at every step, check what is left, and print a
 crash-soak: deps ## let many clients do anything while anything is killed N times (default 1000); SEED=... repeats one
 	cd test/crash && AGENCY_CRASH_SOAK=$(or $(N),1000) AGENCY_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run TestSoak -timeout 12h
 
+.PHONY: upgrade
+upgrade: deps ## start runs with BASE=COMMIT (default: the commit before), upgrade, and downgrade again
+	@sh scripts/upgrade.sh '$(or $(BASE),HEAD~1)'
+
 .PHONY: lint
 lint: ## check style and the import rules
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...

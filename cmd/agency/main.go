@@ -44,13 +44,14 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	app := &cli.App{
-		Version: buildVersion(),
-		In:      os.Stdin,
-		Out:     os.Stdout,
-		Err:     os.Stderr,
-		Env:     os.Environ(),
-		Dir:     dir,
-		Now:     killpoint.Now,
+		Version:       buildVersion(),
+		In:            os.Stdin,
+		Out:           os.Stdout,
+		Err:           os.Stderr,
+		Env:           os.Environ(),
+		Dir:           dir,
+		Now:           killpoint.Now,
+		SchemaVersion: daemon.SchemaVersion,
 		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string, env []string) error {
 			return daemon.Spawn(ctx, cfg, exe, configPath, env)
 		},

@@ -34,6 +34,9 @@ type Client struct {
 	// Holder, if not nil, returns the process that holds the data root, to distinguish a daemon
 	// that is starting from one that hangs.
 	Holder func() (Holder, error)
+	// Schema returns the newest version of the record that a daemon of this program can read. When
+	// nil, the client replaces no daemon of another version.
+	Schema func() int
 	// Trace, if not nil, collects the steps of operations, those in the daemon too.
 	Trace *trace.Trace
 	// Header is sent with each request; it may be nil.
@@ -61,8 +64,8 @@ func NewClient(path, version string, start func(ctx context.Context) error) *Cli
 	return c
 }
 
-// Call runs an operation. It starts a missing daemon, and replaces an idle daemon of another
-// version by one of this version. It returns the error of ctx, or an *agency.Error: the daemon's
+// Call runs an operation. It starts a missing daemon, and replaces a daemon of another version by
+// one of this version when that loses no request; runs continue meanwhile. It returns the error of ctx, or an *agency.Error: the daemon's
 // own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
 	var resp Resp
@@ -161,8 +164,8 @@ func left(ms int64, passed time.Duration) int64 {
 // the daemon was about to stop and still answered Start, or was killed as it started. A request
 // that may have been carried out is sent again only if again is true, because repeating it does no
 // harm; so a client that waits outlives the daemon. withDaemon returns an error when daemons have
-// gone away for as long as timeout. It replaces an idle daemon of another version once, but not
-// when this client has met a daemon of its own version: then the other one is an upgrade.
+// gone away for as long as timeout. It replaces a daemon of another version once, but not when this
+// client has met a daemon of its own version: then the other one is an upgrade.
 func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Duration, send func() error) error {
 	row := inARow{timeout: timeout}
 	for silent, replaced := false, false; ; {
@@ -180,10 +183,15 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 			silent = true
 		case agency.IsCode(err, agency.CodeDaemonConnectFailed):
 		case agency.IsCode(err, agency.CodeDaemonLost) && again:
-		case agency.IsCode(err, agency.CodeDaemonVersion) && agency.AsError(err).Details["live_runs"] == 0.0 && !replaced && !c.met.Load():
-			replaced = true
-			if err := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); err != nil {
+		case agency.IsCode(err, agency.CodeDaemonVersion) && !replaced:
+			if err := c.replaceable(agency.AsError(err)); err != nil {
 				return err
+			}
+			replaced = true
+			if stopErr := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); agency.IsCode(stopErr, agency.CodePermissionDenied) {
+				return err // a run must not replace the user's daemon
+			} else if stopErr != nil {
+				return stopErr
 			}
 		default:
 			return err
@@ -201,6 +209,27 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 			return err
 		}
 	}
+}
+
+// replaceable returns nil when a daemon of another version, which refused a request with err, may be
+// stopped for one of this version: no request would be lost, and the record would be readable.
+func (c *Client) replaceable(err *agency.Error) error {
+	requests, known := err.Details["requests"].(float64)
+	schema, ok := err.Details["schema_version"].(float64)
+	switch {
+	case c.met.Load() || c.Schema == nil || !known || !ok:
+		return err
+	case int(schema) > c.Schema():
+		return agency.Errorf(err.Code, "%s, which cannot read its record", err.Message).
+			WithHint("install version %v again", err.Details["daemon_version"])
+	case requests > 0:
+		waits := "a request waits"
+		if requests > 1 {
+			waits = fmt.Sprintf("%.0f requests wait", requests)
+		}
+		return agency.Errorf(err.Code, "%s; %s for its answer", err.Message, waits).WithHint("%s", err.Hint)
+	}
+	return nil
 }
 
 // starting reports whether a daemon that does not answer may still be starting.

@@ -306,9 +306,10 @@ func TestCallMeetsAStoppingDaemon(t *testing.T) {
 // versioned is a daemon that can be of another version: it refuses requests, and stops for a client
 // of its own version.
 type versioned struct {
-	version string
-	live    int
-	stops   atomic.Int32
+	version  string
+	requests int
+	schema   int
+	stops    atomic.Int32
 }
 
 func (d *versioned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -319,7 +320,7 @@ func (d *versioned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch theirs := r.Header.Get(api.VersionHeader); {
 	case theirs != version:
 		reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "the daemon is version %s and this program is %s", version, theirs).
-			WithDetail("daemon_version", version).WithDetail("live_runs", d.live))
+			WithDetail("daemon_version", version).WithDetail("requests", d.requests).WithDetail("schema_version", d.schema))
 	case r.URL.Path == api.StopDaemon.Path():
 		d.stops.Add(1)
 		reply(w, api.DaemonStatusResponse{PID: 1 << 30}, nil) // a pid that no process has
@@ -332,17 +333,20 @@ func TestVersions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name          string
-		live          int
+		requests      int
+		schema        int
 		stops, starts int32
 		code          agency.Code
 	}{
-		{"an idle daemon is replaced", 0, 1, 1, ""},
-		{"a busy daemon is left alone", 2, 0, 0, agency.CodeDaemonVersion},
+		{"an older daemon is replaced", 0, 4, 1, 1, ""},
+		{"a newer daemon with a record that this program can read is replaced", 0, 5, 1, 1, ""},
+		{"a daemon with requests is left alone", 2, 5, 0, 0, agency.CodeDaemonVersion},
+		{"a daemon with a newer record is left alone", 0, 6, 0, 0, agency.CodeDaemonVersion},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := socketPath(t)
-			d := &versioned{version: "old", live: tt.live}
+			d := &versioned{version: "old", requests: tt.requests, schema: tt.schema}
 			serve(t, path, d)
 			var starts atomic.Int32
 			c := api.NewClient(path, "new", func(context.Context) error {
@@ -352,6 +356,7 @@ func TestVersions(t *testing.T) {
 				starts.Add(1)
 				return nil
 			})
+			c.Schema = func() int { return 5 }
 			got, err := status(t.Context(), c)
 			if (err == nil) != (tt.code == "") || (err != nil && !agency.IsCode(err, tt.code)) || (err == nil && got.Version != "new") {
 				t.Errorf("got %+v, %v", got, err)
@@ -495,6 +500,7 @@ func TestVersionReplacedBySomebodyElse(t *testing.T) {
 		d.stops.Store(1) // by the first one
 	}))
 	c := api.NewClient(path, "new", func(context.Context) error { return nil })
+	c.Schema = func() int { return 0 }
 	t.Cleanup(c.Close)
 	if got, err := status(t.Context(), c); err != nil || got.Version != "new" {
 		t.Errorf("got %+v, %v", got, err)

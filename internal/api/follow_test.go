@@ -67,12 +67,13 @@ func TestFollowEnds(t *testing.T) {
 		if r.URL.Path != api.EventsPath {
 			t.Errorf("asked for %s", r.URL.Path)
 		}
-		reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "another").WithDetail("daemon_version", "2").WithDetail("live_runs", 0))
+		reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "another").WithDetail("daemon_version", "2").WithDetail("requests", 0).WithDetail("schema_version", 0))
 	}))
 	c = api.NewClient(path, "1", func(context.Context) error {
 		t.Error("a daemon was started beside the new one")
 		return nil
 	})
+	c.Schema = func() int { return 0 }
 	if err := c.Follow(t.Context(), 0, "", func() {}, nil); !agency.IsCode(err, agency.CodeDaemonVersion) {
 		t.Errorf("got %v", err)
 	}

@@ -33,6 +33,8 @@ type App struct {
 	Dir     string   // working directory
 	Now     func() time.Time
 
+	// SchemaVersion returns the newest version of the record that a daemon of this program can read.
+	SchemaVersion func() int
 	// SpawnDaemon starts a daemon with env in the background and returns when it answers.
 	// configPath is absolute; empty is the default.
 	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string, env []string) error
@@ -84,7 +86,7 @@ func (a *App) deps() *command.Deps {
 	env := config.Absolute(a.Env, a.Dir) // the daemon reads the same file, and runs elsewhere
 	d := &command.Deps{
 		Output: command.NewOutput(a.Out, a.Err, env), Version: a.Version, In: a.In, Env: env, Dir: a.Dir, Now: a.Now,
-		SpawnDaemon: a.SpawnDaemon, DaemonHolder: a.DaemonHolder,
+		SchemaVersion: a.SchemaVersion, SpawnDaemon: a.SpawnDaemon, DaemonHolder: a.DaemonHolder,
 	}
 	if d.Getenv(trace.Variable) != "" {
 		d.Trace = trace.New("agency")

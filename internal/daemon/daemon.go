@@ -89,6 +89,7 @@ type Daemon struct {
 	sessions *session.Sessions
 	backups  *recovery.Backups
 	conns    connections
+	inHand   atomic.Int64 // requests that are being served
 
 	stop     context.CancelFunc // stops the daemon, by ending asked
 	asked    <-chan struct{}
@@ -96,6 +97,9 @@ type Daemon struct {
 	unheard  string        // the last reported reason why the socket could not be made again
 	stopping chan struct{} // closed when no more connections are accepted, to end requests that wait
 }
+
+// SchemaVersion returns the newest version of the record that a daemon of this program can read.
+func SchemaVersion() int { return sqlite.SchemaVersion() }
 
 // LogPath returns the path of the daemon's log.
 func LogPath(home string) string { return filepath.Join(home, "logs", "agencyd.log") }

@@ -128,6 +128,7 @@ func TestVersionMismatch(t *testing.T) {
 		}
 		return free
 	})
+	c.Schema = daemon.SchemaVersion
 	if _, err := api.Call(t.Context(), c, api.DaemonStatus, api.Empty{}); !errors.Is(err, free) {
 		t.Error(err)
 	}

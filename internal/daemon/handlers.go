@@ -115,6 +115,8 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 			reply(w, nil, err)
 			return
 		}
+		d.inHand.Add(1)
+		defer d.inHand.Add(-1)
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestLimit))
 		if err != nil {
 			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request cannot be read: %w", err))
@@ -154,6 +156,8 @@ func (d *Daemon) serveStream(s *api.Stream, serve http.HandlerFunc) http.Handler
 			reply(w, nil, err)
 			return
 		}
+		d.inHand.Add(1)
+		defer d.inHand.Add(-1)
 		w.Header().Set("Content-Type", s.Media)
 		serve(w, r)
 	}
@@ -170,8 +174,8 @@ func logFailure(log *slog.Logger, op *api.Description, err error) {
 }
 
 // checkVersion refuses a client of another version: shapes may differ. A client that sends no
-// version, such as curl, is served. The error reports whether the daemon is idle, so that the
-// client may replace it.
+// version, such as curl, is served. The error tells what the client must know to replace the
+// daemon: the requests that would be lost, and the version of the record.
 func (d *Daemon) checkVersion(r *http.Request) error {
 	theirs := r.Header.Get(api.VersionHeader)
 	if theirs == "" || theirs == d.Version {
@@ -179,8 +183,9 @@ func (d *Daemon) checkVersion(r *http.Request) error {
 	}
 	return agency.Errorf(agency.CodeDaemonVersion, "the daemon is version %s and this program is %s", d.Version, theirs).
 		WithDetail("daemon_version", d.Version).
-		WithDetail("live_runs", d.sup.Observer.LiveRuns()).
-		WithHint("agency daemon stop && agency daemon start   (runs that are under way go on meanwhile)")
+		WithDetail("requests", d.inHand.Load()).
+		WithDetail("schema_version", SchemaVersion()).
+		WithHint("agency daemon stop   (runs continue; the next command starts a daemon of its own version)")
 }
 
 // reply sends data, or the error if there is one.

@@ -42,6 +42,15 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
+// SchemaVersion returns the newest version of the schema that this program knows.
+func SchemaVersion() int {
+	steps, err := migrations()
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return len(steps)
+}
+
 // inspect refuses a file that is damaged, foreign or too new before anything is written to it. Its
 // connection cannot write, not even when it closes.
 func (s *database) inspect(ctx context.Context, newest int) error {

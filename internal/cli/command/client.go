@@ -30,6 +30,7 @@ func (d *Deps) Client() (*api.Client, error) {
 	})
 	client.Holder = func() (api.Holder, error) { return d.DaemonHolder(cfg.Home) }
 	client.AwaitNext = func(ctx context.Context) error { return d.AwaitNext(ctx, cfg.Home) }
+	client.Schema = d.SchemaVersion
 	client.Header, client.Trace = d.identity(), d.Trace
 	return client, nil
 }

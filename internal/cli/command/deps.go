@@ -27,6 +27,8 @@ type Deps struct {
 	Dir     string   // working directory of the caller; empty when it is gone
 	Now     func() time.Time
 
+	// SchemaVersion returns the newest version of the record that a daemon of this program can read.
+	SchemaVersion func() int
 	// SpawnDaemon starts a daemon with env in the background and returns when it answers.
 	// configPath is absolute; empty is the default.
 	SpawnDaemon func(ctx context.Context, cfg *config.Config, configPath string, env []string) error

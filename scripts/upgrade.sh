@@ -1,0 +1,8 @@
+#!/bin/sh
+# upgrade.sh COMMIT: builds COMMIT in a folder of its own, and moves its runs to this version and back.
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+git archive "$1" | tar -x -C "$folder"
+(cd "$folder" && CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(git -C "$OLDPWD" rev-parse --short "$1")" -o before ./cmd/agency)
+AGENCY_BEFORE="$folder/before" go test -count=1 -run TestUpgrade ./test/script
