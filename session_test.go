@@ -8,7 +8,7 @@ import (
 
 // An agent needs the user when it cannot start, or when its running attempt waits for the user; not
 // when another attempt follows.
-func TestAgentNeedsPerson(t *testing.T) {
+func TestAgentNeedsUser(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		a       agency.SessionAgent

@@ -57,8 +57,8 @@ func (c *Client) whileAlive(ctx context.Context) (context.Context, context.Cance
 
 func silentFor(limit time.Duration) error { return fmt.Errorf("%w for %s", ErrSilent, limit) }
 
-// told returns err, or the error for a silent daemon when that is why ctx ended.
-func (c *Client) told(ctx context.Context, err error) error {
+// orSilent returns err, or the error for a silent daemon when that is why ctx ended.
+func (c *Client) orSilent(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrSilent) {
 		return c.silent(cause)
 	}
@@ -96,7 +96,7 @@ type streamBody struct {
 
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	return n, b.client.told(b.ctx, err)
+	return n, b.client.orSilent(b.ctx, err)
 }
 
 func (b *streamBody) Close() error {

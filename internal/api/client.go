@@ -117,7 +117,7 @@ func (c *Client) ask(r *http.Request, data any) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	return c.told(r.Context(), c.readEnvelope(answer, data))
+	return c.orSilent(r.Context(), c.readEnvelope(answer, data))
 }
 
 // within returns the context of a request. Reads have a time limit; Waits continue while the daemon
@@ -314,7 +314,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	case err == nil:
 		return answer, nil
 	case r.Context().Err() != nil:
-		return nil, c.told(r.Context(), r.Context().Err())
+		return nil, c.orSilent(r.Context(), r.Context().Err())
 	case refused(err):
 		return nil, unwrapURL(err)
 	case errors.Is(err, fs.ErrPermission):

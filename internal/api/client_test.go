@@ -491,7 +491,7 @@ func TestLogs(t *testing.T) {
 }
 
 // Two clients find an old daemon, and one is too late to stop it.
-func TestVersionReplacedBySomebodyElse(t *testing.T) {
+func TestVersionReplacedByAnotherClient(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)
 	d := &versioned{version: "old"}

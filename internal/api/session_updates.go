@@ -52,7 +52,7 @@ func (c *Client) Updates(ctx context.Context, req SessionRequest) (*UpdateStream
 		context.AfterFunc(live, func() { _ = body.Close() })
 		stream = &UpdateStream{
 			body: body, in: bufio.NewReaderSize(body, UpdateLimit), out: bufio.NewWriterSize(body, UpdateLimit), stop: cancel,
-			lost: func(err error) error { return lostUpdate(c.told(live, err)) },
+			lost: func(err error) error { return lostUpdate(c.orSilent(live, err)) },
 		}
 		return nil
 	})

@@ -28,7 +28,7 @@ type Clock struct {
 	steady func() time.Duration // runs evenly while the machine is awake, and is independent of the system's clock
 
 	mu    sync.Mutex
-	told  time.Time     // the newest time that Now returned
+	last  time.Time     // the newest time that Now returned
 	at    time.Duration // the value of steady for told
 	leaps []leap
 }
@@ -42,7 +42,7 @@ type leap struct {
 // New returns a clock that begins with the time of wall, the system's clock. steady returns the
 // time since a fixed moment.
 func New(wall func() time.Time, steady func() time.Duration) *Clock {
-	return &Clock{wall: wall, steady: steady, told: wall().Round(0), at: steady()}
+	return &Clock{wall: wall, steady: steady, last: wall().Round(0), at: steady()}
 }
 
 // Begin sets the clock to newest, the last time that an earlier daemon recorded, if that is ahead
@@ -52,7 +52,7 @@ func (c *Clock) Begin(newest time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ahead := newest.Sub(now); ahead > 0 && ahead <= maxAhead {
-		c.told = newest
+		c.last = newest
 	}
 }
 
@@ -64,21 +64,21 @@ func (c *Clock) Now() time.Time {
 	wall, steady := c.wall().Round(0), c.steady()
 	passed := steady - c.at
 	c.at = steady
-	due := c.told.Add(passed)
+	due := c.last.Add(passed)
 	switch off := wall.Sub(due); {
 	case off > minLeap:
 		c.leaps = append(c.leaps[max(0, len(c.leaps)+1-maxLeaps):], leap{from: due, by: off})
-		c.told = wall
+		c.last = wall
 	case off >= 0, off < -maxAhead:
-		c.told = wall
+		c.last = wall
 	default:
-		if slow := c.told.Add(passed / 2); slow.After(wall) {
-			c.told = slow
+		if slow := c.last.Add(passed / 2); slow.After(wall) {
+			c.last = slow
 		} else {
-			c.told = wall
+			c.last = wall
 		}
 	}
-	return c.told
+	return c.last
 }
 
 // Elapsed returns how much time has passed since a time, without the leaps of the system's clock.

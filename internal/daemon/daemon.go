@@ -299,7 +299,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		}
 	}
 	go listenOn(d.listener)
-	d.tell(api.DoingServe)
+	d.recordDoing(api.DoingServe)
 	ready()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -318,7 +318,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		serving = false
 	}
 	if err == nil { // otherwise the end is a failure
-		d.tell(api.DoingStop)
+		d.recordDoing(api.DoingStop)
 	}
 	killpoint.At("daemon.stopping")
 	drain, done := context.WithTimeout(base, drainTimeout)

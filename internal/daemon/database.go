@@ -59,7 +59,7 @@ func lockForRestore(ctx context.Context, home string) (*rootLock, error) {
 	if lock == nil || err != nil {
 		return nil, agency.Errorf(agency.CodeInvalidState, "a daemon uses the database in %s", home).WithHint("agency daemon stop")
 	}
-	if err := tellHolder(home, api.DoingRestore); err != nil {
+	if err := writeHolder(home, api.DoingRestore); err != nil {
 		lock.unlock()
 		return nil, agency.Errorf(agency.CodeInvalidPath, "write %s: %w", lock.path, err)
 	}

@@ -110,22 +110,22 @@ func (d *Daemon) lock(ctx context.Context) (*rootLock, error) {
 	case l == nil:
 		return nil, startError("another daemon serves this data root: %s is locked", path).WithHint("agency daemon status")
 	}
-	d.tell(api.DoingStart)
+	d.recordDoing(api.DoingStart)
 	return l, nil
 }
 
-// tell records what the daemon is doing. Only messages to users depend on it, so a failure stops
+// recordDoing records what the daemon is doing. Only messages to users depend on it, so a failure stops
 // nothing.
-func (d *Daemon) tell(doing string) {
-	if err := tellHolder(d.Config.Home, doing); err != nil {
+func (d *Daemon) recordDoing(doing string) {
+	if err := writeHolder(d.Config.Home, doing); err != nil {
 		d.Log.Warn("write into the lock", "err", err)
 	}
 }
 
-// tellHolder records in the lock file that this process holds it, and what it is doing. The text is
+// writeHolder records in the lock file that this process holds it, and what it is doing. The text is
 // valid only while the lock is held. It is one write of a fixed size, so that no reader sees half
 // of it.
-func tellHolder(home, doing string) error {
+func writeHolder(home, doing string) error {
 	f, err := os.OpenFile(LockPath(home), os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err

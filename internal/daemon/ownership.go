@@ -25,7 +25,7 @@ func (d *Daemon) checkOwn() error {
 	}
 	if renewed {
 		d.Log.Warn("the lock of the data root was deleted, locked again", "lock", d.root.path)
-		d.tell(api.DoingServe)
+		d.recordDoing(api.DoingServe)
 	}
 	if d.again.Load() {
 		return errStopping()

@@ -11,15 +11,15 @@ const refusalEvery = time.Minute
 
 // refusals logs refused wrappers: the first at once, then how many there were since.
 type refusals struct {
-	mu   sync.Mutex
-	told time.Time
-	more int
+	mu       sync.Mutex
+	loggedAt time.Time
+	more     int
 }
 
 func (r *refusals) warn(log *slog.Logger, now time.Time, text string, attrs ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.told.IsZero() && now.Sub(r.told) < refusalEvery {
+	if !r.loggedAt.IsZero() && now.Sub(r.loggedAt) < refusalEvery {
 		r.more++
 		return
 	}
@@ -27,5 +27,5 @@ func (r *refusals) warn(log *slog.Logger, now time.Time, text string, attrs ...a
 		attrs = append(attrs, "not_told", r.more)
 	}
 	log.Warn(text, attrs...)
-	r.told, r.more = now, 0
+	r.loggedAt, r.more = now, 0
 }

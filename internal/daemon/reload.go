@@ -134,7 +134,7 @@ func (d *Daemon) reload(ctx context.Context) {
 // start.
 func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 	if !reflect.DeepEqual(old.Watchdog, cfg.Watchdog) {
-		d.sup.SetRetryPolicy(cfg.Watchdog.StallThreshold, cfg.Watchdog.PollInterval)
+		d.sup.SetIntervals(cfg.Watchdog.StallThreshold, cfg.Watchdog.PollInterval)
 		d.dog.Set(watchdogSettings(&cfg.Watchdog))
 		d.Log.Info("configuration taken over", "table", "watchdog", "path", cfg.Path)
 	}

@@ -59,7 +59,7 @@ func arrives(t *testing.T, d *Daemon) {
 }
 
 // The client that requested the reload may disconnect before it is done: the channels keep running.
-func TestReloadForSomebodyWhoLeft(t *testing.T) {
+func TestReloadOutlivesItsClient(t *testing.T) {
 	t.Parallel()
 	d, says := reloading(t, filepath.Join(t.TempDir(), "agency.db"))
 	says(trueChannel())

@@ -33,12 +33,12 @@ func (d *Daemon) newFiles() *scheduler.Files {
 
 // newResults returns the service that determines the results of sessions.
 func (d *Daemon) newResults() *scheduler.Results {
-	teller := session.Teller{Owner: d.sup.Inbox.TellOwner, Now: d.clock.Now, Notify: func(ctx context.Context, n agency.Notice) error {
+	messenger := session.Messenger{Owner: d.sup.Inbox.SendToOwner, Now: d.clock.Now, Notify: func(ctx context.Context, n agency.Notice) error {
 		_, err := d.notifier.Load().Enqueue(ctx, n)
 		return err
 	}}
 	return scheduler.NewResults(scheduler.ResultDeps{
-		Store: d.store, Ended: d.sup.Query.Ended, Facts: d.sup.Query.Result, Tell: teller.Tell, Log: d.Log, Now: d.clock.Now,
+		Store: d.store, Ended: d.sup.Query.Ended, Facts: d.sup.Query.Result, Notify: messenger.Send, Log: d.Log, Now: d.clock.Now,
 	})
 }
 

@@ -219,7 +219,7 @@ func (s *Server) addSessionWait(tools *toolset) error {
 		if err != nil {
 			return nil, err
 		}
-		defer tell(ctx, req, wait, "waiting for session "+id)()
+		defer reportProgress(ctx, req, wait, "waiting for session "+id)()
 		resp, err := api.Call(ctx, s.Client, api.WaitSession, api.WaitSessionRequest{
 			Session: id, Dir: s.Dir, Attention: !in.Settled, TimeoutMS: wait.Milliseconds(),
 		})

@@ -51,7 +51,7 @@ func (s *Server) addWaits(tools *toolset) error {
 				groups = append(groups, []string{id})
 			}
 		}
-		stop := tell(ctx, req, wait, "waiting for "+strings.Join(in.Runs, ", "))
+		stop := reportProgress(ctx, req, wait, "waiting for "+strings.Join(in.Runs, ", "))
 		timedOut, err := s.waitFirst(ctx, groups, in.For, wait)
 		stop()
 		if err != nil {
@@ -104,8 +104,8 @@ func duration(seconds int, usual time.Duration) (time.Duration, error) {
 	}
 }
 
-// tell sends progress to a client that asked for it, until stop is called.
-func tell(ctx context.Context, req *sdk.CallToolRequest, total time.Duration, text string) (stop func()) {
+// reportProgress sends progress to a client that asked for it, until stop is called.
+func reportProgress(ctx context.Context, req *sdk.CallToolRequest, total time.Duration, text string) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}

@@ -195,7 +195,7 @@ func TestDocumentFaults(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAreTold(t *testing.T) {
+func TestAllFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	_, err := load(t.TempDir(), "nam: x\nagents:\n- {id: a, prompt: x, runer: codex}\n- {id: b, retries: many, prompt: x}\n")
 	e := agency.AsError(err)
@@ -211,7 +211,7 @@ func TestAllFaultsAreTold(t *testing.T) {
 }
 
 // Invalid values are reported like invalid keys: the first few at once, each with its place.
-func TestAllBadValuesAreTold(t *testing.T) {
+func TestAllBadValuesAreReported(t *testing.T) {
 	t.Parallel()
 	_, err := load(t.TempDir(), `on_failure: never
 agents:

@@ -105,16 +105,16 @@ func (l *logs) close() {
 // logFile is one log. Offsets in it are counted from the first byte ever written, so they stay
 // valid when the oldest part is dropped.
 type logFile struct {
-	path    string
-	f       *os.File
-	limit   int64
-	size    int64 // of the file
-	head    int64 // of its first line, if that reports dropped bytes
-	dropped int64 // bytes that are no longer in it
-	gap     gap   // the newest one
-	unsaid  int64 // missing bytes that no line reports yet
-	lost    int64 // missing bytes in all gaps
-	shrink  int64 // size at which the oldest half is dropped
+	path      string
+	f         *os.File
+	limit     int64
+	size      int64 // of the file
+	head      int64 // of its first line, if that reports dropped bytes
+	dropped   int64 // bytes that are no longer in it
+	gap       gap   // the newest one
+	withdrawn int64 // missing bytes that no line reports yet
+	lost      int64 // missing bytes in all gaps
+	shrink    int64 // size at which the oldest half is dropped
 }
 
 // gap is where a log lacks output that the disk did not take.
@@ -161,11 +161,11 @@ func (l *logFile) write(p []byte) {
 
 // lose counts bytes that are missing at the end of the log, and reports them there.
 func (l *logFile) lose(bytes int64) {
-	l.lost, l.unsaid = l.lost+bytes, l.unsaid+bytes
-	if l.unsaid == 0 || !l.gap.open && !l.openGap() {
+	l.lost, l.withdrawn = l.lost+bytes, l.withdrawn+bytes
+	if l.withdrawn == 0 || !l.gap.open && !l.openGap() {
 		return
 	}
-	l.gap.lost, l.unsaid = l.gap.lost+l.unsaid, 0
+	l.gap.lost, l.withdrawn = l.gap.lost+l.withdrawn, 0
 	_, _ = l.f.WriteAt(gapLine(l.gap.lost), l.gap.mark)
 }
 
@@ -173,7 +173,7 @@ func (l *logFile) lose(bytes int64) {
 // replaces the newest bytes before the gap, which then are missing too; if only a few bytes were
 // written since the previous gap, that gap is extended.
 func (l *logFile) openGap() bool {
-	line := gapLine(l.unsaid)
+	line := gapLine(l.withdrawn)
 	length := int64(len(line))
 	if _, err := l.f.WriteAt(line, l.size); err == nil {
 		l.gap, l.size = gap{mark: l.size, open: true}, l.size+length
@@ -182,21 +182,21 @@ func (l *logFile) openGap() bool {
 	_ = l.f.Truncate(l.size)
 	at := max(l.size-length, l.head)
 	if before := l.gap.mark + length; l.gap.lost > 0 && at < before {
-		l.unsay(before)
+		l.withdraw(before)
 		l.gap.open = true
 		return l.f.Truncate(l.size) == nil
 	}
 	if _, err := l.f.WriteAt(line, at); err != nil {
 		return false
 	}
-	l.unsay(at)
+	l.withdraw(at)
 	l.gap, l.size = gap{mark: at, open: true}, at+length
 	return true
 }
 
-// unsay moves the end of the log back to at, and counts the bytes after that as lost.
-func (l *logFile) unsay(at int64) {
-	l.lost, l.unsaid, l.size = l.lost+l.size-at, l.unsaid+l.size-at, at
+// withdraw moves the end of the log back to at, and counts the bytes after that as lost.
+func (l *logFile) withdraw(at int64) {
+	l.lost, l.withdrawn, l.size = l.lost+l.size-at, l.withdrawn+l.size-at, at
 }
 
 // gapLine returns the line that reports lost bytes. Its length is constant, so that it can be

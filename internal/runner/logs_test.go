@@ -131,7 +131,7 @@ func TestLogIsHostile(t *testing.T) {
 	}
 }
 
-func TestLostBytesAreSaid(t *testing.T) {
+func TestLostBytesAreReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	write, err := runner.LoseBytes(path, 42)

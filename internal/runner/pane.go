@@ -82,8 +82,8 @@ func (p *pane) close() {
 	}
 }
 
-// tell shows one line in the pane.
-func (w *wrapper) tell(words string) {
+// printNote shows one line in the pane.
+func (w *wrapper) printNote(words string) {
 	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
 }
 

@@ -147,7 +147,7 @@ func (w *wrapper) run() int {
 		exit = w.supervise()
 	} else {
 		exit = w.startFailure(err)
-		w.tell("error: " + exit.Error)
+		w.printNote("error: " + exit.Error)
 		w.recordErr = writeExit(w.launch.AttemptDir, exit)
 		w.client.ended(*exit)
 	}

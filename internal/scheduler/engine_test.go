@@ -438,7 +438,7 @@ func TestCancelling(t *testing.T) {
 }
 
 // A start that needs a decision of the user holds the session until then, and spends no retry.
-func TestStartNeedsPerson(t *testing.T) {
+func TestStartNeedsUser(t *testing.T) {
 	t.Parallel()
 	trusted := false
 	c := newFakeRuns(t, func(string, int) (*agency.Attempt, error) {

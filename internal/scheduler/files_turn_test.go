@@ -28,7 +28,7 @@ func (s *slowStore) SessionSince(ctx context.Context, id agency.SessionID, since
 
 // A session whose file takes long to write, or whose repository another process locks, delays no
 // other session.
-func TestSlowFilesHoldUpNobody(t *testing.T) {
+func TestSlowFilesDelayNoOtherSession(t *testing.T) {
 	t.Parallel()
 	f := newFiling(t)
 	f.files.Stop()

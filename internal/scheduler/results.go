@@ -39,11 +39,11 @@ type ResultDeps struct {
 	// Facts returns the result of a run, which it asks git for. A run that was never made has an
 	// empty result. It must be safe for concurrent use.
 	Facts func(ctx context.Context, id agency.RunID) (agency.AgentResult, error)
-	// Tell notifies the user or owner that a session has settled, if no action is needed. It must
+	// Notify notifies the user or owner that a session has settled, if no action is needed. It must
 	// be safe for concurrent use.
-	Tell func(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error
-	Log  *slog.Logger
-	Now  func() time.Time
+	Notify func(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error
+	Log    *slog.Logger
+	Now    func() time.Time
 }
 
 // The limits of Results.

@@ -146,7 +146,7 @@ func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency
 	// The watchdog reports everything that needs action (a pause, a waiting agent, a failure) as
 	// alerts.
 	if kind := noticeOf(s.Status); kind != "" {
-		if err := r.Tell(ctx, s, kind, s.Ending(agents)); err != nil {
+		if err := r.Notify(ctx, s, kind, s.Ending(agents)); err != nil {
 			return fmt.Errorf("tell of session %s: %w", s.ID, err)
 		}
 	}

@@ -160,7 +160,7 @@ func (m *aftermath) results() *scheduler.Results {
 			}
 			return agency.AgentResult{Commits: 1, Added: len(id)}, nil
 		},
-		Tell: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, text string) error {
+		Notify: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, text string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.told, telling) { // an id makes one message

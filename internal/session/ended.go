@@ -34,8 +34,8 @@ func Title(s *agency.Session) string {
 	return s.Ref()
 }
 
-// Teller sends the messages and notices about the ends of sessions.
-type Teller struct {
+// Messenger sends the messages and notices about the ends of sessions.
+type Messenger struct {
 	// Owner sends a message to the run that started a session, or to the user when that run is
 	// over. It returns the recipients.
 	Owner func(ctx context.Context, owner string, m *agency.Message) ([]string, error)
@@ -44,9 +44,9 @@ type Teller struct {
 	Now    func() time.Time
 }
 
-// Tell notifies the owner of a session of its end by a message, and the user also by a notice.
+// Notify notifies the owner of a session of its end by a message, and the user also by a notice.
 // Their ids make them the same message and the same notice when Tell is repeated after a crash.
-func (t Teller) Tell(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error {
+func (t Messenger) Send(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.ID, kind))
 	id := "m_" + hex.EncodeToString(sum[:10])
 	data, err := json.Marshal(map[string]any{

@@ -155,7 +155,7 @@ func TestTidyOutbox(t *testing.T) {
 
 // A delayed notice is replaced by a later one of the same alert; one that is due, or being sent, is
 // not.
-func TestToldAgain(t *testing.T) {
+func TestNotifiedAgain(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	morning := epoch.Add(time.Hour)

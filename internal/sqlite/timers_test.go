@@ -72,7 +72,7 @@ func TestTimers(t *testing.T) {
 
 // A timer can be replaced by its owner, by the user, and once it has ended; another run cannot
 // replace it.
-func TestTimerOfSomebodyElse(t *testing.T) {
+func TestTimerOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	s, mine, theirs := setup(t), newRun(1), newRun(2)
 	create(t, s, mine, theirs)

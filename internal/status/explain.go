@@ -113,7 +113,7 @@ func (v explainer) recordFindings() []finding {
 	}
 	if f := v.Run.Flag; f != nil {
 		add(f.At, "flagged: "+f.Reason)
-		if asked, asks := v.asks(); asks && asked.at.After(f.At) {
+		if asked, asks := v.needsInput(); asks && asked.at.After(f.At) {
 			all[len(all)-1].Ignored = "it has asked for something since"
 		}
 	}

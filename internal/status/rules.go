@@ -25,8 +25,8 @@ var rules = []Rule{
 	{5, agency.LabelFailed, "the newest attempt failed or was lost, or its setup failed", (*view).failed},
 	{6, agency.NeedsAttention, "flagged, and it has not asked for anything since", (*view).flagged},
 	{7, agency.LabelQueued, "the attempt has not started", (*view).queued},
-	{8, agency.NeedsInput, "it asks for a permission or an answer, or reported needs_input; also after a clean exit", (*view).asks},
-	{9, agency.ReadyForReview, "reported ready_for_review, and is alive, ended cleanly or was stopped", (*view).offers},
+	{8, agency.NeedsInput, "it asks for a permission or an answer, or reported needs_input; also after a clean exit", (*view).needsInput},
+	{9, agency.ReadyForReview, "reported ready_for_review, and is alive, ended cleanly or was stopped", (*view).isReady},
 	{10, agency.Blocked, "reported blocked, and is alive or ended cleanly", (*view).blocked},
 	{11, agency.LabelCompleted, "ended, and nothing above", (*view).completed},
 	{11, agency.LabelKilled, "ended, and nothing above", (*view).killed},
@@ -70,8 +70,8 @@ type view struct {
 	contract   *agency.Contract
 	changed    time.Time    // when the attempt reached its current state
 	heard      time.Time    // the newest sign of the agent's state
-	saying     agency.Label // the agent's newest report that still needs action; empty when none
-	said       basis
+	claim      agency.Label // the agent's newest report that still needs action; empty when none
+	claimed    basis
 }
 
 func newView(f Facts, now time.Time) view {
@@ -84,7 +84,7 @@ func newView(f Facts, now time.Time) view {
 	v.changed = lastChange(v.attempt)
 	v.heard = heard(v.attempt, v.changed)
 	if label, said := v.pending(); v.counts(label) {
-		v.saying, v.said = label, said
+		v.claim, v.claimed = label, said
 	}
 	return v
 }
@@ -164,7 +164,7 @@ func (v *view) flagged() (basis, bool) {
 	if f == nil {
 		return basis{}, false
 	}
-	asked, asks := v.asks()
+	asked, asks := v.needsInput()
 	found := v.record(f.At, f.Reason)
 	if asks {
 		found.request = asked.request
@@ -176,13 +176,13 @@ func (v *view) queued() (basis, bool) {
 	return v.process("(starting)"), v.attempt.State == agency.Queued
 }
 
-// asks holds for a request of the agent's program, or else for a report of the agent.
-func (v *view) asks() (basis, bool) {
+// needsInput holds for a request of the agent's program, or else for a report of the agent.
+func (v *view) needsInput() (basis, bool) {
 	if v.open() {
 		r := &v.agentState.Requests[0]
 		return basis{piece: pieceRequest, by: agency.DecidedBy(r.Source), at: r.At, text: r.Summary(), request: r}, true
 	}
-	return v.said, v.saying == agency.NeedsInput
+	return v.claimed, v.claim == agency.NeedsInput
 }
 
 // open reports whether the agent's program has a request that can still be answered. If the program
@@ -192,9 +192,9 @@ func (v *view) open() bool {
 	return (v.alive() || left) && len(v.agentState.Requests) > 0
 }
 
-func (v *view) offers() (basis, bool) { return v.said, v.saying == agency.ReadyForReview }
+func (v *view) isReady() (basis, bool) { return v.claimed, v.claim == agency.ReadyForReview }
 
-func (v *view) blocked() (basis, bool) { return v.said, v.saying == agency.Blocked }
+func (v *view) blocked() (basis, bool) { return v.claimed, v.claim == agency.Blocked }
 
 func (v *view) completed() (basis, bool) {
 	return v.process(lastReported(v.contract)), v.attempt.State == agency.Completed

@@ -48,7 +48,7 @@ func (d *disk) err() error {
 }
 
 // A status that could not be recorded is read again by the next rescan.
-func TestWordIsReadAgain(t *testing.T) {
+func TestStatusFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -70,7 +70,7 @@ func TestWordIsReadAgain(t *testing.T) {
 
 // A question that the agent repeats after the answer counts as new; the same file written again
 // does not.
-func TestWordIsSaidAgain(t *testing.T) {
+func TestStatusFileIsRepeated(t *testing.T) {
 	t.Parallel()
 	later := `{"schema_version":"1.0","status":"needs_input","updated_at":"later","summary":"s","questions":["Which one?"],"blockers":[],"how_to_test":"","risks":[]}`
 	for name, see := range map[string]func(w *world, r *agency.Run, text string){
@@ -111,7 +111,7 @@ func TestWordIsSaidAgain(t *testing.T) {
 }
 
 // A status file that comes back unchanged keeps its age: a later report of the agent is newer.
-func TestAnOldWordComesBack(t *testing.T) {
+func TestAnOldStatusFileReturns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, _ := w.started("fix-login")
@@ -141,7 +141,7 @@ func TestAnOldWordComesBack(t *testing.T) {
 }
 
 // An agent that repeats that it is working stays active, and creates no events.
-func TestWorkingIsSaidAgain(t *testing.T) {
+func TestWorkingIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -164,7 +164,7 @@ func TestWorkingIsSaidAgain(t *testing.T) {
 }
 
 // What an agent repeats while no daemon runs is read by the next one, once.
-func TestWordIsSaidAgainToNobody(t *testing.T) {
+func TestStatusFileIsRepeatedWithoutADaemon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")

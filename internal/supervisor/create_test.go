@@ -263,7 +263,7 @@ func TestUndoKeepsAForeignBranch(t *testing.T) {
 
 // A live wrapper that sends nothing is given up after half a minute; a wrapper that died during the
 // start is noticed at once.
-func TestCreateWithoutAWord(t *testing.T) {
+func TestCreateOfASilentWrapper(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		lives bool

@@ -56,7 +56,7 @@ func TestFlag(t *testing.T) {
 }
 
 // A run that flags another one does not get the alert: the next level does.
-func TestFlagTellsOthers(t *testing.T) {
+func TestFlagNotifiesOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	boss, worker := w.create("boss"), w.create("worker")

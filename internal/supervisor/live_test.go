@@ -225,7 +225,7 @@ func TestWord(t *testing.T) {
 
 // An agent that clears its worktree, as by git clean, is read again as soon as it writes, even if
 // its new folder has the same inode as the old one.
-func TestWordOfANewFolder(t *testing.T) {
+func TestStatusFileOfANewFolder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -255,7 +255,7 @@ func asking(question string) string {
 }
 
 // A status belongs to its attempt: one that an older attempt left never describes a newer one.
-func TestAnOldWordIsArchived(t *testing.T) {
+func TestAnOldStatusFileIsArchived(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")

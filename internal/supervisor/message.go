@@ -120,9 +120,9 @@ func (in *Inbox) awake(ctx context.Context, owner string) (ids []string, err err
 	return []string{agency.User}, nil
 }
 
-// TellOwner sends a message of agency to an owner, or to the user when the owner is a run that is
+// SendToOwner sends a message of agency to an owner, or to the user when the owner is a run that is
 // over, and returns the recipients. A message with a known id is not written again.
-func (in *Inbox) TellOwner(ctx context.Context, owner string, m *agency.Message) ([]string, error) {
+func (in *Inbox) SendToOwner(ctx context.Context, owner string, m *agency.Message) ([]string, error) {
 	recipients, err := in.awake(ctx, owner)
 	if err != nil {
 		return nil, err

@@ -18,18 +18,18 @@ import (
 
 // Query lists, shows and waits for runs, and reads their logs.
 type Query struct {
-	store       *Records
-	live        *Live
-	repos       *Repos
-	work        *Work
-	observer    *observe.Observer
-	terminals   *observe.Terminals
-	launcher    *launcher
-	git         Git
-	tmux        Tmux
-	attempts    Attempts
-	log         *slog.Logger
-	retryPolicy *retryPolicy
+	store          *Records
+	live           *Live
+	repos          *Repos
+	work           *Work
+	observer       *observe.Observer
+	terminals      *observe.Terminals
+	launcher       *launcher
+	git            Git
+	tmux           Tmux
+	attempts       Attempts
+	log            *slog.Logger
+	rescanInterval *rescanInterval
 }
 
 // RunsOf returns runs, oldest first. dir limits them to the repository that contains it; empty is
@@ -166,7 +166,7 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 		ids = append(ids, r.ID)
 	}
 	// Some labels change with time alone, without an event.
-	clock := time.NewTicker(q.retryPolicy.every())
+	clock := time.NewTicker(q.rescanInterval.every())
 	defer clock.Stop()
 	for {
 		changed := q.store.Changed()

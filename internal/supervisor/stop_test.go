@@ -30,7 +30,7 @@ func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *w
 }
 
 // An agent keeps its grace while others join its stop: only a user who asks twice ends it.
-func TestOnlyAPersonInsists(t *testing.T) {
+func TestOnlyTheUserForces(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		join     func(w *world, r *agency.Run, p *wrapper)
@@ -79,7 +79,7 @@ func TestOnlyAPersonInsists(t *testing.T) {
 }
 
 // A user who joins the stop of a scheduler asks for the first time.
-func TestAPersonJoinsAStop(t *testing.T) {
+func TestTheUserJoinsAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -209,8 +209,8 @@ type Settings struct {
 	Lock           string        // the file on which the daemon holds a kernel lock
 	Wrapper        []string      // argv that begins a wrapper; the launch file is appended
 	Hook           []string      // argv that begins a hook; the kind of the runner is appended
-	StallThreshold time.Duration // at the start; SetRetryPolicy changes it
-	Rescan         time.Duration // between rescans for changes without an event; also changed by SetRetryPolicy
+	StallThreshold time.Duration // at the start; SetIntervals changes it
+	Rescan         time.Duration // between rescans for changes without an event; also changed by SetIntervals
 }
 
 // Supervisor owns all runs of one data root. Only one may exist per root at a time, which the
@@ -219,8 +219,8 @@ type Supervisor struct {
 	Deps
 	Settings
 
-	life        *life
-	retryPolicy *retryPolicy
+	life           *life
+	rescanInterval *rescanInterval
 
 	// Each part knows the parts above it here, and not the supervisor.
 	Records   *Records
@@ -242,7 +242,7 @@ type Supervisor struct {
 
 // New returns a supervisor. It does nothing until Start.
 func New(deps Deps, settings Settings) *Supervisor {
-	s := &Supervisor{Deps: deps, Settings: settings, life: &life{}, retryPolicy: newRetryPolicy(settings.Rescan)}
+	s := &Supervisor{Deps: deps, Settings: settings, life: &life{}, rescanInterval: newRescanInterval(settings.Rescan)}
 	s.Records = &Records{Store: deps.Store, log: deps.Log}
 	s.Live = &Live{store: s.Records, runs: map[agency.RunID]*live{}}
 	s.Repos = &Repos{store: s.Records, git: deps.Git, random: deps.Random, home: settings.Home}
@@ -272,16 +272,16 @@ func New(deps Deps, settings Settings) *Supervisor {
 	}
 	s.Query = &Query{
 		store: s.Records, live: s.Live, repos: s.Repos, work: s.Work, observer: s.Observer, terminals: s.Terminals, launcher: s.launcher,
-		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, retryPolicy: s.retryPolicy,
+		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, rescanInterval: s.rescanInterval,
 	}
 	s.Observer.SetStall(settings.StallThreshold)
 	return s
 }
 
-// SetRetryPolicy changes the stall threshold and the time between two rescans, from now on.
-func (s *Supervisor) SetRetryPolicy(stall, rescan time.Duration) {
+// SetIntervals changes the stall threshold and the time between two rescans, from now on.
+func (s *Supervisor) SetIntervals(stall, rescan time.Duration) {
 	s.Observer.SetStall(stall)
-	s.retryPolicy.set(rescan)
+	s.rescanInterval.set(rescan)
 }
 
 // Start reconciles the record with what is true and then watches runs until Stop. When it returns,

@@ -10,7 +10,7 @@ import (
 
 // watch handles file events, and rescans for what they may have missed.
 func (s *Supervisor) watch() {
-	rescan := time.NewTicker(s.retryPolicy.every())
+	rescan := time.NewTicker(s.rescanInterval.every())
 	defer rescan.Stop()
 	beats := time.NewTicker(observe.BeatEvery)
 	defer beats.Stop()
@@ -22,8 +22,8 @@ func (s *Supervisor) watch() {
 			s.rescan()
 		case <-beats.C:
 			s.lookAtWrappers()
-		case <-s.retryPolicy.changed:
-			rescan.Reset(s.retryPolicy.every())
+		case <-s.rescanInterval.changed:
+			rescan.Reset(s.rescanInterval.every())
 		case <-s.life.ctx.Done():
 			return
 		}

@@ -29,7 +29,7 @@ func TestSnooze(t *testing.T) {
 }
 
 // A snooze counts even at the very moment of a notification.
-func TestSnoozeWhileTold(t *testing.T) {
+func TestSnoozeDuringNotification(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

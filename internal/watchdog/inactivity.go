@@ -157,7 +157,7 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *i
 	switch {
 	case q == nil || q.attempt != number || q.since.After(now) || q.pulsed.After(now):
 		q = &inactivity{attempt: number, since: now}
-		if since, told := notifiedOf(open, number); told && since.Before(now) && !signs.newest().After(since) {
+		if since, told := lastNotified(open, number); told && since.Before(now) && !signs.newest().After(since) {
 			q.since, q.stuck = since, true
 		}
 		w.inactivity[id] = q
@@ -190,8 +190,8 @@ func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now t
 // cause returns the name of one inactivity.
 func cause(since time.Time) string { return fmt.Sprintf("silent %d", since.UnixNano()) }
 
-// notifiedOf finds the inactivity of an attempt among open alerts, and when it began.
-func notifiedOf(open []agency.Alert, attempt int) (since time.Time, told bool) {
+// lastNotified finds the inactivity of an attempt among open alerts, and when it began.
+func lastNotified(open []agency.Alert, attempt int) (since time.Time, told bool) {
 	for i := range open {
 		var nanos int64
 		if n, err := fmt.Sscanf(open[i].Cause, "silent %d", &nanos); n == 1 && err == nil && open[i].Attempt == attempt {

@@ -9,7 +9,7 @@ import (
 )
 
 // The text that a user types and the text that a script sends must not mix.
-func TestSendWhileAPersonTypes(t *testing.T) {
+func TestSendWhileTheUserTypes(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
 	r := start(t, f, echo)

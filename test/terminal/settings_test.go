@@ -11,7 +11,7 @@ import (
 
 // A user's configuration of tmux is for that user's own sessions: runs survive it, and their last
 // output can be read.
-func TestHurtfulSettings(t *testing.T) {
+func TestHarmfulSettings(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
 	settings := `

@@ -66,7 +66,7 @@ func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) 
 	return true
 }
 
-// retryPolicy limits how often a client asks for a large session that changes all the time, so that
+// rescanInterval limits how often a client asks for a large session that changes all the time, so that
 // it does not keep the daemon busy.
 type retryPolicy struct{ rested time.Time }
 

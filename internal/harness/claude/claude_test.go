@@ -309,7 +309,7 @@ func TestClaudeLabels(t *testing.T) {
 	}
 }
 
-func TestClaudeTellsWhatItAsks(t *testing.T) {
+func TestClaudeReportsWhatItAsks(t *testing.T) {
 	t.Parallel()
 	for recorded, want := range map[string]agency.Request{
 		"perm-deny.hooks.jsonl": {Kind: agency.AsksPermission, Tool: "Bash", Text: "mkdir -p made && date > made/stamp.txt"},

@@ -69,7 +69,7 @@ func TestClaudeRequestStays(t *testing.T) {
 }
 
 // The end of a subagent does not answer a question of the agent in plain text.
-func TestClaudeNewsAnswerNothing(t *testing.T) {
+func TestClaudeSubagentEndAnswersNothing(t *testing.T) {
 	t.Parallel()
 	r := newReplay(t, "exit-slash.hooks.jsonl")
 	r.do("hook")

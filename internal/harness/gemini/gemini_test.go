@@ -292,7 +292,7 @@ func TestGeminiScreen(t *testing.T) {
 }
 
 // The title shows that Gemini asks, and its dialog shows what.
-func TestGeminiTellsWhatItAsks(t *testing.T) {
+func TestGeminiReportsWhatItAsks(t *testing.T) {
 	t.Parallel()
 	var all harnesstest.Folded
 	at := time.Now()

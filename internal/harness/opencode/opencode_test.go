@@ -52,7 +52,7 @@ func TestOpenCodeLabels(t *testing.T) {
 	}
 }
 
-func TestOpenCodeTellsWhatItAsks(t *testing.T) {
+func TestOpenCodeReportsWhatItAsks(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, want string }{
 		{"perm-once", "permission bash mkdir -p made-by-model && date > made-by-model/stamp.txt"},
