@@ -19,7 +19,7 @@ type letter struct {
 	Owner    bool           `json:"to_owner,omitempty" jsonschema:"to the run or user that started your run"`
 	Repo     bool           `json:"to_repository,omitempty" jsonschema:"to all live runs of this repository"`
 	Everyone bool           `json:"to_everyone,omitempty" jsonschema:"to all live runs of every repository"`
-	Person   bool           `json:"to_person,omitempty" jsonschema:"to the user"`
+	User     bool           `json:"to_user,omitempty" jsonschema:"to the user"`
 	Type     string         `json:"msg_type,omitempty" jsonschema:"words with dots between them; default message"`
 	Text     string         `json:"text,omitempty"`
 	Payload  map[string]any `json:"payload,omitempty" jsonschema:"instead of a text"`
@@ -41,7 +41,7 @@ func (s *Server) addMessages(tools *toolset) error {
 			if err != nil {
 				return nil, err
 			}
-			defer tell(ctx, req, wait, "waiting for a message")()
+			defer reportProgress(ctx, req, wait, "waiting for a message")()
 			return api.Call(ctx, s.Client, api.PollMessages, api.PollMessagesRequest{Limit: in.Limit, WaitMS: wait.Milliseconds(), Since: &s.Since})
 		}),
 		add(tools, api.AckMessages, func(ctx context.Context, _ *sdk.CallToolRequest, in ids) (any, error) {
@@ -51,7 +51,7 @@ func (s *Server) addMessages(tools *toolset) error {
 }
 
 func (s *Server) send(ctx context.Context, _ *sdk.CallToolRequest, in letter) (any, error) {
-	to := agency.Target{Run: in.Run, Tag: in.Tag, Owner: in.Owner, Broadcast: in.Everyone, User: in.Person}
+	to := agency.Target{Run: in.Run, Tag: in.Tag, Owner: in.Owner, Broadcast: in.Everyone, User: in.User}
 	if in.Repo {
 		to.Repo = s.Dir
 	}

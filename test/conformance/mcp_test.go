@@ -26,7 +26,7 @@ func TestTools(t *testing.T) {
 			binary, a := installed(t, runner)
 			scenario := modelserver.Scenario{
 				{Text: "I look.", Call: &modelserver.Call{Tool: "run_list", Input: map[string]any{}}},
-				{Call: &modelserver.Call{Tool: "messages_send", Input: map[string]any{"to_person": true, "text": "hello from a tool"}}},
+				{Call: &modelserver.Call{Tool: "messages_send", Input: map[string]any{"to_user": true, "text": "hello from a tool"}}},
 				{Call: &modelserver.Call{Tool: "report_status", Input: map[string]any{
 					"status": "ready_for_review", "summary": "Done by tools", "how_to_test": "agency ls",
 				}}},

@@ -103,7 +103,7 @@ func TestInboxBeginsWithTheTools(t *testing.T) {
 	if c.must(&got, "messages_poll", nil); len(got.Messages) != 0 {
 		t.Errorf("got %+v", got)
 	}
-	c.must(nil, "messages_send", object{"to_person": true, "text": "new"})
+	c.must(nil, "messages_send", object{"to_user": true, "text": "new"})
 	if c.must(&got, "messages_poll", object{"wait_seconds": 50}); len(got.Messages) != 1 || got.Messages[0].Payload.Text != "new" {
 		t.Errorf("got %+v", got)
 	}
