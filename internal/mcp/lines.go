@@ -177,7 +177,7 @@ func gone(w io.Writer) <-chan struct{} {
 	}
 	go func() { // ends with the process, if the client reads to the end
 		for {
-			fds := []unix.PollFd{{Fd: int32(f.Fd())}} //nolint:gosec // the kernel's descriptors are small
+			fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 			n, err := unix.Poll(fds, -1)
 			if n > 0 && fds[0].Revents != 0 {
 				close(ended)

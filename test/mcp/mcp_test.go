@@ -25,18 +25,7 @@ const timeout = 60 * time.Second
 
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := fixture.Build()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin = dir
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(fixture.Run(m, &bin)) }
 
 // client is an agent's program that has the tools.
 type client struct {

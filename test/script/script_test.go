@@ -23,18 +23,7 @@ import (
 // bin is the folder of the binary under test.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := fixture.Build()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin = dir
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(fixture.Run(m, &bin)) }
 
 func TestScripts(t *testing.T) {
 	t.Parallel()

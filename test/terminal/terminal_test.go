@@ -4,7 +4,6 @@ package terminal_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,18 +19,7 @@ import (
 // bin is the folder of the binary under test.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := fixture.Build()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	bin = dir
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(fixture.Run(m, &bin)) }
 
 // timeout bounds every wait for something to appear.
 const timeout = 30 * time.Second
