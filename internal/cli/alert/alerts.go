@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +37,8 @@ func NewAlerts(d *command.Deps) *cobra.Command {
 		Use:     "alerts",
 		Short:   "List what needs action",
 		GroupID: "inspect",
-		Long: `Lists the open alerts of this repository and of the machine, oldest first.
+		Long: `Lists the open alerts of this repository and of the machine, oldest first,
+one line each: what happened, and the command that deals with it.
 The watchdog opens one alert for each episode and closes it when the episode is over. An episode
 begins when a worker is lost, failed, asks something, offers its work or hangs; when a session
 failed, was paused by a failure, or has an agent that cannot start without a user; and when a disk
@@ -136,20 +139,46 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 	if o.JSON {
 		return o.PrintLine(al)
 	}
-	_, _ = fmt.Fprintf(o.Out, "%s  %s  %s  %s\n", al.OpenedAt.Local().Format(time.DateTime), al.Kind, term.SafeLine(al.Ref()), term.SafeLine(api.AlertText(al.Payload)))
+	head, tail := al.OpenedAt.Local().Format(time.TimeOnly)+"  ", "  "+term.SafeLine(view.AlertCommand(al))
+	says := term.SafeLine(view.AlertSentence(al))
+	if width := o.Columns(); width > 0 {
+		room := max(width-term.Width(head)-term.Width(tail), leastSentence)
+		says = term.Pad(term.Fit(says, room), min(room, 40))
+	}
+	_, _ = fmt.Fprintln(o.Out, head+says+tail)
 	return o.Out.Failed()
 }
 
+// alertTable returns a line for each alert: what happened, in words, and the command that deals with
+// it. SENT is there when an alert is not simply open.
 func alertTable(d *command.Deps, alerts []api.Alert) string {
-	rows := [][]string{{"ALERT", "NAME", "KIND", "SINCE", "SENT", "WHAT"}}
+	rows := [][]string{{"ALERT", "SINCE", "SENT", "WHAT", "ANSWER"}}
+	open := true
 	for i := range alerts {
 		al := &alerts[i]
+		open = open && al.AckedAt == nil && al.ResolvedAt == nil && al.SnoozedUntil == nil && (al.NotifyCount == 0 || len(al.Recipients) > 0)
 		rows = append(rows, []string{
-			al.ID, al.Ref(), string(al.Kind), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.Fit(term.SafeLine(api.AlertText(al.Payload)), 60),
+			term.SafeLine(al.ID[max(0, len(al.ID)-shownAlert):]), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.SafeLine(view.AlertSentence(al)), term.SafeLine(view.AlertCommand(al)),
 		})
 	}
-	return d.TextTable(rows)
+	what := 3
+	if open {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 2, 3)
+		}
+		what = 2
+	}
+	if width := d.Columns(); width > 0 {
+		term.Narrow(rows, width, []term.Cut{{what, leastSentence}})
+	}
+	return term.Table(rows)
 }
+
+// shownAlert is how much of the end of an alert's id is shown, in bytes.
+const shownAlert = 6
+
+// leastSentence is the least width of an alert in words, in columns of the terminal.
+const leastSentence = 16
 
 // ackOptions are the flags and dependencies of agency alerts ack.
 type ackOptions struct {
@@ -164,10 +193,11 @@ func newAlertsAck(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "ack ALERT...",
 		Short: "Acknowledge alerts, so that agency does not repeat them",
-		Long: `Acknowledges alerts: agency does not repeat them. An acknowledged offer of
-work leaves the list; another alert about a worker stays until its cause is over. --all means every
-alert of this repository that is not yet acknowledged.`,
-		Example: "  agency alerts ack a_01JD4QJ5T0Y7R8V6W3N2M1K0HG\n  agency alerts ack --all",
+		Long: `Acknowledges alerts: agency does not repeat them. The end of an id, as the
+list shows it, is enough. An acknowledged offer of work leaves the list; another alert about a worker
+stays until its cause is over. --all means every alert of this repository that is not yet
+acknowledged.`,
+		Example: "  agency alerts ack M1K0HG\n  agency alerts ack --all",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.all && len(args) > 0:
@@ -189,7 +219,11 @@ func (o *ackOptions) run(cmd *cobra.Command, args []string) error {
 	ack := o.ackAll
 	if !o.all {
 		ack = func(ctx context.Context, _ bool) (api.AlertsResponse, error) {
-			return command.Call(ctx, o.Deps, api.AckAlerts, api.AckAlertRequest{Alerts: args})
+			ids, err := alertIDs(ctx, o.Deps, args)
+			if err != nil {
+				return api.AlertsResponse{}, err
+			}
+			return command.Call(ctx, o.Deps, api.AckAlerts, api.AckAlertRequest{Alerts: ids})
 		}
 	}
 	resp, err := ack(cmd.Context(), o.allRepos)
@@ -250,7 +284,7 @@ func newAlertsSnooze(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:     "snooze ALERT...",
 		Short:   "Postpone alerts; they come back after this time",
-		Example: "  agency alerts snooze --for 30m a_01JD4QJ5T0Y7R8V6W3N2M1K0HG",
+		Example: "  agency alerts snooze --for 30m M1K0HG",
 		Args:    takesAlerts,
 	}, o.run)
 	command.DurationVar(cmd.Flags(), &o.wait, "for", time.Hour, "how long, such as 30m")
@@ -258,13 +292,46 @@ func newAlertsSnooze(d *command.Deps) *cobra.Command {
 }
 
 func (o *snoozeOptions) run(cmd *cobra.Command, args []string) error {
-	resp, err := command.Call(cmd.Context(), o.Deps, api.SnoozeAlerts, api.SnoozeAlertRequest{Alerts: args, ForMS: o.wait.Milliseconds()})
+	ids, err := alertIDs(cmd.Context(), o.Deps, args)
+	if err != nil {
+		return err
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.SnoozeAlerts, api.SnoozeAlertRequest{Alerts: ids, ForMS: o.wait.Milliseconds()})
 	if err != nil {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "put off %s for %s\n", command.Count(len(resp.Alerts), "alert"), duration.Short(o.wait))
 	})
+}
+
+// alertIDs returns the ids of alerts that the user named by the end of their ids. What names none or
+// several stays as it is, for the daemon to refuse.
+func alertIDs(ctx context.Context, d *command.Deps, refs []string) ([]string, error) {
+	whole := len(agency.NewAlertID(time.Time{}, [10]byte{}))
+	if !slices.ContainsFunc(refs, func(ref string) bool { return len(ref) < whole }) {
+		return refs, nil
+	}
+	all, err := command.Call(ctx, d, api.ListAlerts, api.ListAlertsRequest{Resolved: true})
+	if err != nil {
+		return nil, err
+	}
+	ids := slices.Clone(refs)
+	for i, ref := range refs {
+		found := []string{}
+		for n := range all.Alerts {
+			if id := all.Alerts[n].ID; len(ref) >= agency.MinPrefix && strings.HasSuffix(strings.ToUpper(id), strings.ToUpper(ref)) {
+				found = append(found, id)
+			}
+		}
+		switch {
+		case len(found) > 1:
+			return nil, agency.Errorf(agency.CodeUsage, "the ids of several alerts end with %q", ref).WithHint("the whole ids: agency alerts --json")
+		case len(found) == 1:
+			ids[i] = found[0]
+		}
+	}
+	return ids, nil
 }
 
 func takesAlerts(cmd *cobra.Command, args []string) error {
