@@ -69,6 +69,7 @@ type Launch struct {
 	TimeLimit  time.Duration `json:"time_limit"`      // 0 is none
 	Grace      time.Duration `json:"grace"`           // between TERM and KILL
 	LogBytes   int64         `json:"log_bytes"`       // size at which a log loses its oldest part
+	Waits      bool          `json:"waits,omitempty"` // the runner starts when the daemon says so
 	Trace      bool          `json:"trace,omitempty"` // the wrapper times its steps
 }
 

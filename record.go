@@ -13,6 +13,14 @@ type EventDraft struct {
 	Data any
 }
 
+// StepData is the data of the event run.step.
+type StepData struct {
+	Step string `json:"step"`
+}
+
+// StepDone returns the event of a step that is done.
+func StepDone(name string) EventDraft { return EventDraft{Type: RunStep, Data: StepData{name}} }
+
 // Creation is what is stored with a new run in addition to its record.
 type Creation struct {
 	Spec      []byte   // the complete spec, JSON

@@ -24,11 +24,12 @@ type sessions struct {
 	own  bool     // the server is agency's alone
 }
 
-func (t sessions) StartSession(ctx context.Context, r *agency.Run, argv []string) (string, error) {
-	return t.Start(ctx, tmux.Session{
+func (t sessions) StartSession(ctx context.Context, r *agency.Run, argv []string) error {
+	_, err := t.Start(ctx, tmux.Session{
 		Name: r.Session(), Title: r.Ref(), Line: append(slices.Clone(t.line), string(r.ID)), Own: t.own,
 		Dir: r.Worktree, Argv: argv, Width: 200, Height: 50,
 	})
+	return err
 }
 
 // harnesses provides the supervisor with command lines and readers of agents.

@@ -183,6 +183,9 @@ func (g *program) Record(ctx context.Context, repo agency.Repo) (agency.Repo, er
 	if err := os.MkdirAll(g.records, 0o700); err != nil {
 		return repo, err
 	}
+	if known, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20); err == nil && string(known) == text {
+		return repo, nil
+	}
 	err = file.CreateBeneath(g.records, repo.GitConfig, []byte(text), 0o600)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return repo, fmt.Errorf("record the git configuration of %s: %w", repo.Root, err)

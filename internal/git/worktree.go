@@ -18,12 +18,12 @@ import (
 // CheckoutHooks are the hooks that git may run while it makes a worktree.
 var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-transaction"}
 
-// AddWorktree creates a branch at commit and a worktree for it at path, which must not exist. The
-// branch tracks nothing, and the user's own checkout is not changed. A failure leaves nothing
-// behind. A crash may leave the branch, a worktree that Worktree does not count, and git processes
-// that work on with AGENCY_MAKING=path in their environment. The user's and the repository's hooks
-// run; hooks that come with the files, repo.Hooks, run only if they are trusted. The errors are
-// E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
+// AddWorktree creates a branch at commit and a worktree for it at path, which must not exist or be
+// an empty folder. The branch tracks nothing, and the user's own checkout is not changed. A failure
+// leaves nothing behind. A crash may leave the branch, a worktree that Worktree does not count, and
+// git processes that work on with AGENCY_MAKING=path in their environment. The user's and the
+// repository's hooks run; hooks that come with the files, repo.Hooks, run only if they are trusted.
+// The errors are E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
 func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
 	fail := func(err error) *agency.Error {
 		e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
@@ -31,7 +31,9 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 		return e
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fail(fs.ErrExist)
+		if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
+			return fail(fs.ErrExist)
+		}
 	}
 	// The branch is created first, by itself: after that, a failed creation is agency's own and may
 	// be undone. The mark lets a later process find this git if the present process dies, because

@@ -198,6 +198,8 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 				}
 			case kindLooked:
 				looks.answer(m)
+			case kindGo:
+				c.wrapper.letGo()
 			case kindInput, kindKeys, kindStop, kindEnviron:
 				// In a goroutine each: a stop must not wait for an input that the runner does not
 				// read.

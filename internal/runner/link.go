@@ -212,6 +212,19 @@ func (l *Link) stop(ctx context.Context, m message) error {
 	return m.Error.err()
 }
 
+// Go lets a wrapper that waits for it start its runner; others ignore it. It waits until the
+// wrapper is welcome. The start arrives as an update.
+func (l *Link) Go(ctx context.Context) error {
+	select {
+	case <-l.welcomed:
+		return l.wire.send(message{Kind: kindGo})
+	case <-l.gone:
+		return l.notConnected()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Close ends the connection and with it Serve. The wrapper continues and tries to reconnect.
 func (l *Link) Close() error {
 	l.abandon()

@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"agency"
 	"agency/internal/runner"
@@ -70,6 +73,46 @@ func TestDaemonComesLater(t *testing.T) {
 		t.Errorf("told %+v", exit)
 	}
 	f.wait()
+}
+
+// A runner whose worktree is not made yet starts when the daemon says so, to which its wrapper is
+// connected already.
+func TestGo(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `exit 8`)
+	f.launch.Waits = true
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	if u := receive(t, "the first update", d.updates); u.Start != nil || u.Exit != nil {
+		t.Fatalf("the runner did not wait: %+v", u)
+	}
+	if err := link.Go(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lastUpdate(t, d, "start", func(u agency.WrapperUpdate) bool { return u.Start != nil })
+	if record := f.exit(); record.ExitCode != 8 {
+		t.Errorf("recorded %+v", record)
+	}
+	f.wait()
+}
+
+// A wrapper whose session ends while it waits never starts its runner.
+func TestNoGo(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `touch ran`)
+	f.launch.Waits = true
+	d := f.listen(0)
+	f.begin(true)
+	receive(t, "the first update", d.updates)
+	f.signal(unix.SIGHUP)
+	if exit := lastUpdate(t, d, "exit", hasExit).Exit; exit.EndedBy != agency.EndedByStartFailed || !strings.Contains(exit.Error, "its session was ended") {
+		t.Errorf("told %+v", exit)
+	}
+	f.wait()
+	if _, err := os.Lstat(f.launch.AttemptDir + "/started.json"); err == nil {
+		t.Error("the runner was started")
+	}
 }
 
 func TestRefusedUpgrade(t *testing.T) {

@@ -40,6 +40,7 @@ const (
 	kindStop    = "stop"
 	kindLook    = "look"    // from the wrapper, before it types for the input or keys of that ID; answered by looked
 	kindLooked  = "looked"  // from the daemon; an error keeps the wrapper from typing
+	kindGo      = "go"      // from the daemon: the runner may start
 	kindEnviron = "environ" // from the daemon; answered by answer
 )
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -96,6 +97,9 @@ type wrapper struct {
 	client *client
 	exited chan status
 	stops  chan stopRequest
+	// mayStart is closed when the daemon lets the runner start.
+	mayStart chan struct{}
+	letGo    func() // closes mayStart; idempotent
 	// started is closed when the runner runs; term is set by then.
 	started chan struct{}
 	over    chan struct{} // closed when the runner and its tree have ended
@@ -120,6 +124,8 @@ type stopRequest struct {
 func (w *wrapper) run() int {
 	w.exited = make(chan status, 1)
 	w.stops = make(chan stopRequest, 16)
+	w.mayStart = make(chan struct{})
+	w.letGo = sync.OnceFunc(func() { close(w.mayStart) })
 	w.started = make(chan struct{})
 	w.over = make(chan struct{})
 	w.out = &output{progress: newProgress()}
@@ -182,6 +188,9 @@ func (w *wrapper) startRunner() error {
 	logs.lost = &w.out.lost
 	w.out.logs = logs
 	reserveExit(w.launch.AttemptDir)
+	if err := w.awaitGo(); err != nil {
+		return err
+	}
 	begin := w.startHeadless
 	if !w.launch.Headless {
 		begin = w.startTerminal
@@ -201,6 +210,36 @@ func (w *wrapper) startRunner() error {
 	end()
 	w.client.started(w.start, w.trace.Spans())
 	return nil
+}
+
+// goLimit bounds the wait for the daemon's go. Making a worktree may take ten minutes.
+const goLimit = 15 * time.Minute
+
+// awaitGo waits until the daemon lets the runner start, if the launch says so. The error is that
+// the session or the daemon ended the start.
+func (w *wrapper) awaitGo() error {
+	if !w.launch.Waits {
+		return nil
+	}
+	defer w.trace.Begin("wait for the worktree")()
+	killpoint.At("wrapper.waits")
+	late := time.NewTimer(goLimit)
+	defer late.Stop()
+	for {
+		select {
+		case <-w.mayStart:
+			return nil
+		case req := <-w.stops:
+			close(req.sent)
+			return errors.New("it was stopped before its worktree was made")
+		case sig := <-w.signals:
+			if sig == unix.SIGTERM || sig == unix.SIGHUP {
+				return errors.New("its session was ended before its worktree was made")
+			}
+		case <-late.C:
+			return fmt.Errorf("its worktree was not made in %s", goLimit)
+		}
+	}
 }
 
 // supervise waits for the end of the runner and returns its exit record.

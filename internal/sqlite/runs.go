@@ -107,7 +107,7 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 
 // ChangeRun lets change edit a run and its newest attempt, and writes the result with the events
 // that it returns, all or nothing. No other change comes in between; change must not call the
-// store. To begin a new attempt, change sets r.Attempt to it, with the next number. An error of
+// store. An event run.step marks the step as done. To begin a new attempt, change sets r.Attempt to it, with the next number. An error of
 // change is returned as it is and nothing is written; nor is anything when there is no news and
 // nothing is different. Id, order, times of creation and the repository's place stay as they are,
 // whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is
@@ -151,7 +151,7 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 			if err := tx.updateRun(ctx, id, &unchanged, before, newest); err != nil {
 				return err
 			}
-			if err := tx.append(ctx, id, newest, kept.drafts...); err != nil {
+			if err := tx.appendChange(ctx, id, newest, kept.drafts); err != nil {
 				return err
 			}
 			tx.committed = func() { s.db.unwritten.set(id, nil) }
@@ -161,7 +161,7 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 				return err
 			}
 		}
-		if err := tx.append(ctx, id, r.Attempt.Number, drafts...); err != nil {
+		if err := tx.appendChange(ctx, id, r.Attempt.Number, drafts); err != nil {
 			return err
 		}
 		if there && r.RemovedAt != nil {

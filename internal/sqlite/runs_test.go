@@ -324,7 +324,7 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"worktree", "worktree", "extra"} {
-		if err := s.FinishStep(ctx, r.ID, 1, name); err != nil {
+		if err := s.FinishSteps(ctx, r.ID, 1, name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -345,7 +345,7 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	wantCode(t, s.FinishStep(ctx, r.ID, 2, "files"), agency.CodeRunNotFound)
+	wantCode(t, s.FinishSteps(ctx, r.ID, 2, "files"), agency.CodeRunNotFound)
 }
 
 // A token belongs to one attempt, and changes of the run do not affect it.

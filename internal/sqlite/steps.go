@@ -17,10 +17,10 @@ func (tx *transaction) planSteps(ctx context.Context, id agency.RunID, attempt i
 	return nil
 }
 
-// FinishStep records that a step is done, with the event run.step. The second time it writes
+// FinishSteps records that steps are done, each with the event run.step. The second time it writes
 // nothing. A step that was not planned is added behind the others.
-func (s *runs) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
-	return s.db.write(ctx, "record step in", func(tx *transaction) error {
+func (s *runs) FinishSteps(ctx context.Context, id agency.RunID, attempt int, names ...string) error {
+	return s.db.write(ctx, "record steps in", func(tx *transaction) error {
 		var known bool
 		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM attempts WHERE run_id = ? AND number = ?)`,
 			string(id), attempt).Scan(&known)
@@ -30,17 +30,43 @@ func (s *runs) FinishStep(ctx context.Context, id agency.RunID, attempt int, nam
 		if !known {
 			return notFound(id)
 		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO steps (run_id, attempt, name, done_at_ms) VALUES (?, ?, ?, ?)
-			ON CONFLICT (run_id, attempt, name) DO UPDATE SET done_at_ms = excluded.done_at_ms WHERE done_at_ms IS NULL`,
-			string(id), attempt, name, tx.now.UnixMilli())
+		for _, name := range names {
+			if err := tx.finishStep(ctx, id, attempt, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// finishStep records a step with its event, unless it is done already.
+func (tx *transaction) finishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
+	result, err := tx.ExecContext(ctx, `INSERT INTO steps (run_id, attempt, name, done_at_ms) VALUES (?, ?, ?, ?)
+		ON CONFLICT (run_id, attempt, name) DO UPDATE SET done_at_ms = excluded.done_at_ms WHERE done_at_ms IS NULL`,
+		string(id), attempt, name, tx.now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	return tx.append(ctx, id, attempt, agency.StepDone(name))
+}
+
+// appendChange appends the events of a changed run. One of a step marks that step as done too.
+func (tx *transaction) appendChange(ctx context.Context, id agency.RunID, attempt int, drafts []agency.EventDraft) error {
+	for _, draft := range drafts {
+		var err error
+		if step, ok := draft.Data.(agency.StepData); ok {
+			err = tx.finishStep(ctx, id, attempt, step.Step)
+		} else {
+			err = tx.append(ctx, id, attempt, draft)
+		}
 		if err != nil {
 			return err
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		return tx.append(ctx, id, attempt, agency.EventDraft{Type: agency.RunStep, Data: map[string]any{"step": name}})
-	})
+	}
+	return nil
 }
 
 // Steps returns the steps of an attempt in their order.

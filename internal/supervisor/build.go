@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"agency"
 	"agency/internal/file"
@@ -13,17 +14,54 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// build takes the steps of a creation in order.
+// build takes the steps of a creation in order. Without a setup the session starts while git makes
+// the worktree, and its wrapper waits until the record has the worktree.
 func (la *launcher) build(ctx context.Context, p *creation) error {
 	l := &p.launching
+	// A wrapper that dies early must not have the worktree undone while it is made.
+	unlock, err := la.settler.lockUndo(ctx, p.run.ID)
+	if err != nil {
+		return err
+	}
+	unlock = sync.OnceFunc(unlock)
+	defer unlock()
+	session := func() error { return la.startSession(ctx, l) }
+	defer func() {
+		if l.waits {
+			_ = session() // what is undone next must not start meanwhile
+		}
+	}()
 	return la.takeSteps(ctx, l, "create", []step{
-		{stepFiles, func() error { return la.makeFiles(p) }},
-		{stepWorktree, func() error { return la.makeWorktree(ctx, p) }},
-		{stepScaffold, func() error { return la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt) }},
-		{stepSetup, func() error { return la.doSetup(ctx, l) }},
-		{stepSession, func() error { return la.startSession(ctx, l) }},
-		{stepStarted, func() error { return la.awaitStart(ctx, l) }},
+		{name: stepFiles, more: true, do: func() error { return la.makeFiles(p) }},
+		{name: stepWorktree, more: true, do: func() error {
+			if err := la.makePlace(p); err != nil {
+				return err
+			}
+			if p.setup == nil {
+				session = la.startEarly(ctx, l)
+			}
+			return la.makeWorktree(ctx, p)
+		}},
+		{name: stepScaffold, do: func() error { return la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt) }},
+		{name: stepSetup, do: func() error { return la.doSetup(ctx, l) }},
+		{name: stepSession, more: true, do: func() error { return session() }},
+		{name: stepStarted, do: func() error {
+			unlock()
+			la.live.letGo(ctx, l.run.ID)
+			return la.awaitStart(ctx, l)
+		}},
 	})
+}
+
+// makePlace makes the empty folder of a worktree.
+func (la *launcher) makePlace(p *creation) error {
+	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
+		return asFileError(err)
+	}
+	if err := os.Mkdir(p.run.Worktree, 0o777); err != nil { //nolint:gosec // as git makes it
+		return asFileError(err)
+	}
+	return nil
 }
 
 func (la *launcher) makeWorktree(ctx context.Context, p *creation) error {
@@ -32,9 +70,6 @@ func (la *launcher) makeWorktree(ctx context.Context, p *creation) error {
 		return err
 	}
 	defer unlock()
-	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
-		return asFileError(err)
-	}
 	if err := la.git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
 		return err
 	}
@@ -79,17 +114,17 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 	}
 	killpoint.At("resume.token")
 	return la.takeSteps(ctx, l, "resume", []step{
-		{stepArchive, func() error { return la.archiveStatusFile(l.run) }},
-		{stepFiles, func() error { return la.makeAttemptFiles(l.run, prompt) }},
-		{stepSetup, func() error { return la.doSetup(ctx, l) }},
-		{stepSession, func() error {
+		{name: stepArchive, do: func() error { return la.archiveStatusFile(l.run) }},
+		{name: stepFiles, do: func() error { return la.makeAttemptFiles(l.run, prompt) }},
+		{name: stepSetup, do: func() error { return la.doSetup(ctx, l) }},
+		{name: stepSession, more: true, do: func() error {
 			// The session of the previous attempt was kept for its last screen.
 			if err := la.settler.killSession(ctx, l.run); err != nil {
 				return err
 			}
 			return la.startSession(ctx, l)
 		}},
-		{stepStarted, func() error { return la.awaitStart(ctx, l) }},
+		{name: stepStarted, do: func() error { return la.awaitStart(ctx, l) }},
 	})
 }
 

@@ -80,6 +80,37 @@ func TestCreateOfARunnerThatEndsAtOnce(t *testing.T) {
 	}
 }
 
+// The session starts while git makes the worktree, and the runner when the record has the worktree.
+func TestSessionStartsBesideTheWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	connected := make(chan *wrapper, 1)
+	w.tmux.OnStart = func(l agency.Launch) error {
+		p := w.wrap(l)
+		defer func() { connected <- p }()
+		return p.begin()
+	}
+	w.git.AddWorktreeFunc = func(string) error {
+		if p := <-connected; p.runs.Load() || w.run(p.id).Attempt.State != agency.Queued {
+			t.Error("the runner runs without a worktree")
+		}
+		return nil
+	}
+	r := w.create("fix-login")
+	if r.Attempt.State != agency.Running {
+		t.Errorf("got %+v", r.Attempt)
+	}
+	steps, err := w.store.Steps(t.Context(), r.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		if step.DoneAt == nil {
+			t.Errorf("the step %s is not done", step.Name)
+		}
+	}
+}
+
 var errBoom = errors.New("boom")
 
 func TestFailedCreateIsUndone(t *testing.T) {

@@ -116,7 +116,7 @@ func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branc
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.branches[branch], g.worktrees[path] = commit, branch
-	return os.Mkdir(path, 0o700)
+	return os.MkdirAll(path, 0o700)
 }
 
 func (g *fakeGit) Worktree(_ context.Context, _ agency.Repo, path string) (string, error) {

@@ -12,6 +12,7 @@ type fakeLink struct {
 	StopFunc func(agency.EndedBy) error
 	Insisted func() error // nil is StopFunc
 	KeysFunc func(keys string)
+	GoFunc   func() error // starts the runner
 	// BeforeKeys is called before the look that precedes keys.
 	BeforeKeys func()
 	// InputFunc is called before a text is typed; its error prevents the typing.
@@ -87,6 +88,13 @@ func (l *fakeLink) Force(ctx context.Context) error {
 }
 
 func (l *fakeLink) Environ(context.Context) ([]string, error) { return []string{"HOME=/home/u"}, nil }
+
+func (l *fakeLink) Go(context.Context) error {
+	if l.GoFunc != nil {
+		return l.GoFunc()
+	}
+	return nil
+}
 
 func (l *fakeLink) Close() error {
 	l.mu.Lock()

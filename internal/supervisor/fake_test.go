@@ -66,13 +66,16 @@ func (s *fakeStore) RecordFact(ctx context.Context, id agency.RunID, change func
 	return s.Store.RecordFact(ctx, id, change)
 }
 
-func (s *fakeStore) FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error {
-	if s.FinishStepFunc != nil {
+func (s *fakeStore) FinishSteps(ctx context.Context, id agency.RunID, attempt int, names ...string) error {
+	for _, name := range names {
+		if s.FinishStepFunc == nil {
+			break
+		}
 		if err := s.FinishStepFunc(name); err != nil {
 			return err
 		}
 	}
-	return s.Store.FinishStep(ctx, id, attempt, name)
+	return s.Store.FinishSteps(ctx, id, attempt, names...)
 }
 
 func (s *fakeStore) SetToken(ctx context.Context, id agency.RunID, attempt int, hash string) error {
@@ -130,20 +133,20 @@ func (f *fakeTmux) Version(context.Context) (string, error) {
 	return "3.4", nil
 }
 
-func (f *fakeTmux) StartSession(_ context.Context, r *agency.Run, argv []string) (string, error) {
+func (f *fakeTmux) StartSession(_ context.Context, r *agency.Run, argv []string) error {
 	path := argv[len(argv)-1]
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var launch agency.Launch
 	if err := errors.Join(json.Unmarshal(data, &launch), os.Remove(path)); err != nil {
-		return "", err
+		return err
 	}
 	f.mu.Lock()
 	f.sessions[r.Session()] = true
 	f.mu.Unlock()
-	return "%7", f.OnStart(launch)
+	return f.OnStart(launch)
 }
 
 func (f *fakeTmux) Exists(_ context.Context, name string) (bool, error) {

@@ -55,16 +55,21 @@ type launching struct {
 	command  agency.Command
 	settings *agency.RunSettings
 	setup    *setup // nil when the repository needs none, or it is done
+	waits    bool   // the wrapper waits until it is let go
 }
 
 // step is one step towards a running agent.
 type step struct {
 	name string
 	do   func() error
+	// more means that the step is recorded together with the next one: a flush takes longer than
+	// many steps, and a creation that is cut off before it is undone as a whole.
+	more bool
 }
 
-// takeSteps takes the steps in order and records each; of prefixes their killpoints.
+// takeSteps takes the steps in order and records them; of prefixes their killpoints.
 func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, steps []step) error {
+	var done []string
 	for _, step := range steps {
 		if step.name == stepSetup && l.setup == nil {
 			continue
@@ -76,9 +81,13 @@ func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, step
 			return err
 		}
 		killpoint.At(of, step.name, "made")
-		if err := la.store.FinishStep(ctx, l.run.ID, l.run.Attempt.Number, step.name); err != nil {
+		if done = append(done, step.name); step.more {
+			continue
+		}
+		if err := la.store.FinishSteps(ctx, l.run.ID, l.run.Attempt.Number, done...); err != nil {
 			return err
 		}
+		done = nil
 		killpoint.At(of, step.name, "recorded")
 	}
 	return nil
@@ -106,7 +115,8 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 // startTimeout bounds the wait from the start of a tmux session to the wrapper's first message.
 const startTimeout = 30 * time.Second
 
-// startSession passes the launch data to a wrapper in a new tmux session.
+// startSession passes the launch data to a wrapper in a new tmux session. The wrapper reports the
+// pane.
 func (la *launcher) startSession(ctx context.Context, l *launching) error {
 	for name, data := range l.command.Files {
 		path := filepath.Join(observe.AttemptDir(l.run.Dir, l.run.Attempt.Number), name)
@@ -120,16 +130,26 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 	}
 	killpoint.At("launch.written")
 	argv := append(append([]string{}, la.Wrapper...), launch)
-	pane, err := la.tmux.StartSession(ctx, l.run, argv)
-	if err != nil {
+	if err := la.tmux.StartSession(ctx, l.run, argv); err != nil {
 		return err
 	}
 	killpoint.At("launch.session")
-	_, err = la.store.ChangeRun(ctx, l.run.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
-		r.Attempt.Pane = pane
-		return nil, nil
-	})
-	return err
+	return nil
+}
+
+// startEarly starts the session of a run whose worktree is not made yet: tmux and the wrapper take
+// as long to start as git takes for a few hundred files. The wrapper waits until letGo. The
+// returned function waits for the start and returns its error.
+func (la *launcher) startEarly(ctx context.Context, l *launching) (await func() error) {
+	l.waits = true
+	started := make(chan struct{})
+	var err error
+	go func() {
+		defer close(started)
+		defer trace.Begin(ctx, "start the session")()
+		err = la.startSession(ctx, l)
+	}()
+	return func() error { <-started; return err }
 }
 
 // awaitStart waits until the wrapper reports that the runner was started, or failed to start.
@@ -227,7 +247,7 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: l.command.Argv, Env: findable(env, la.Wrapper[0]), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
-		Headless: r.Attempt.Headless, Stdin: l.command.Stdin, Trace: trace.From(ctx) != nil,
+		Headless: r.Attempt.Headless, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
 	if err != nil {

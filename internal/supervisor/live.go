@@ -28,6 +28,7 @@ type live struct {
 	views    int              // how often the files that mirror the record were written
 	asked    bool             // a user requested its end
 	dark     bool             // its session was ended
+	let      bool             // the wrapper may start its runner
 	spans    []agency.Span    // of its start, if a client asked for them
 	moved    chan struct{}    // closed and replaced when the attempt's state or its link changes
 }
@@ -70,7 +71,7 @@ func (lv *Live) forget(id agency.RunID, attempt int) {
 
 // connect sets the link to an attempt's wrapper. It returns the previous link, and false when a
 // later attempt is live.
-func (lv *Live) connect(r *agency.Run, hello *agency.WrapperHello, link Link) (before Link, ok bool) {
+func (lv *Live) connect(ctx context.Context, r *agency.Run, hello *agency.WrapperHello, link Link) (before Link, ok bool) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
 	l := lv.trackLocked(r)
@@ -78,6 +79,9 @@ func (lv *Live) connect(r *agency.Run, hello *agency.WrapperHello, link Link) (b
 		return nil, false
 	}
 	before, l.link = l.link, link
+	if l.let {
+		go sendGo(ctx, link)
+	}
 	if hello.Wrapper.PID != 0 && !slices.Contains(l.wrappers, hello.Wrapper) {
 		l.wrappers = append(l.wrappers, hello.Wrapper)
 	}
@@ -211,6 +215,26 @@ func (lv *Live) watched(r *agency.Run) *live {
 	}
 	return nil
 }
+
+// letGo lets the wrapper of a run start its runner, now and whenever it connects.
+func (lv *Live) letGo(ctx context.Context, id agency.RunID) {
+	lv.change(id, func(l *live) {
+		l.let = true
+		if l.link != nil {
+			go sendGo(ctx, l.link)
+		}
+	})
+}
+
+// sendGo lets a wrapper start its runner. Without a connection it is sent with the next one.
+func sendGo(ctx context.Context, link Link) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goTimeout)
+	defer cancel()
+	_ = link.Go(ctx)
+}
+
+// goTimeout bounds how long a wrapper may take to get ready for its go.
+const goTimeout = 10 * time.Second
 
 // spansOf returns the steps of a start that its wrapper has reported.
 func (lv *Live) spansOf(id agency.RunID) []agency.Span {

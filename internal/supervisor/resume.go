@@ -93,7 +93,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	}
 	unlock() // the attempt is recorded as live
 	if giveUp {
-		if err := s.Records.FinishStep(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
+		if err := s.Records.FinishSteps(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
 			return nil, s.settler.abort(ctx, l.run, err)
 		}
 	}

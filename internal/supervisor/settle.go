@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +67,8 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 				return nil, err
 			}
 			a.State, a.StartedAt, a.Wrapper, a.RunnerProcess = state, &start.StartedAt, &start.Wrapper, &start.Runner
-			a.Pane = cmp.Or(a.Pane, start.Pane) // a daemon that was killed after it created the session did not record it
+			a.Pane = start.Pane
+			drafts = append(drafts, agency.StepDone(stepSession), agency.StepDone(stepStarted))
 			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
 		}
@@ -360,6 +360,9 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 			s.Log.Error("settle run", "run", r.ID, "err", err)
 			s.settler.track(r)
 		}
+		if alive && err == nil {
+			alive, err = s.settler.continueStart(ctx, r)
+		}
 		if alive || err != nil {
 			s.life.Go(func() { s.settler.settleWhenDead(r.ID) })
 		}
@@ -383,6 +386,37 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 		}
 	}
 	return s.settler.endSessions(ctx)
+}
+
+// continueStart decides on a wrapper that may wait to be let go, because the daemon that started it
+// ended: it may start its runner if the worktree is prepared, and otherwise the creation is undone.
+func (s *settler) continueStart(ctx context.Context, r *agency.Run) (alive bool, err error) {
+	now, err := s.store.Run(ctx, r.ID)
+	if err != nil || now.Attempt.State != agency.Queued || now.Attempt.Number > 1 {
+		return err == nil, err
+	}
+	prepared, err := s.prepared(ctx, now)
+	switch {
+	case err != nil:
+		return false, err
+	case prepared:
+		s.live.letGo(s.life.ctx, r.ID)
+		return true, nil
+	default:
+		return false, s.takeBack(ctx, now, agency.Errorf(agency.CodeStartCutOff, "the creation of the run was cut off"))
+	}
+}
+
+// prepared reports whether the record has the worktree of a run as prepared for its agent. A record
+// that was rebuilt from a run's folder has no steps: any may be done.
+func (s *settler) prepared(ctx context.Context, r *agency.Run) (bool, error) {
+	steps, err := s.store.Steps(ctx, r.ID, 1)
+	for _, step := range steps {
+		if step.Name == stepScaffold {
+			return step.DoneAt != nil, err
+		}
+	}
+	return len(steps) == 0, err
 }
 
 // undoUnstarted undoes the creation of a run whose runner could not be started, unless that is

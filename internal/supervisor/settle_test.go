@@ -118,8 +118,15 @@ func (w *world) insert(t *rapid.T) *wrapper {
 			t.Fatal(err)
 		}
 	}
-	c := agency.Creation{Spec: []byte("{}"), TokenHash: agency.TokenHash("token"), Steps: []string{"files", "started"}}
+	c := agency.Creation{Spec: []byte("{}"), TokenHash: agency.TokenHash("token"), Steps: []string{"files", "scaffold", "started"}}
 	if err := w.store.CreateRun(context.Background(), r, c, agency.EventDraft{Type: agency.RunCreated}); err != nil {
+		t.Fatal(err)
+	}
+	w.git.mu.Lock()
+	w.git.repos[w.root] = agency.Repo{Root: w.root, Toplevel: w.root, CommonDir: filepath.Join(w.root, ".git"), Fingerprint: "5c0f"}
+	w.git.worktrees[r.Worktree] = r.Branch
+	w.git.mu.Unlock()
+	if err := w.store.FinishSteps(context.Background(), id, 1, "files", "scaffold"); err != nil {
 		t.Fatal(err)
 	}
 	p := w.wrap(agency.Launch{RunID: id, Attempt: 1, Token: "token", AttemptDir: dir})

@@ -20,13 +20,14 @@ import (
 // Store is the durable record. Each writing method is one transaction together with its events.
 type Store interface {
 	CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error
+	// ChangeRun also marks the steps as done whose events change returns.
 	ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 	// RecordFact is ChangeRun for what is true of an attempt whether or not it can be written: if
 	// the disk takes nothing, the change is kept in memory and the returned run is Unrecorded.
 	RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error)
 	// WriteFacts writes what is kept in memory, as far as the disk takes it.
 	WriteFacts(ctx context.Context) error
-	FinishStep(ctx context.Context, id agency.RunID, attempt int, name string) error
+	FinishSteps(ctx context.Context, id agency.RunID, attempt int, names ...string) error
 	Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error)
 	SetToken(ctx context.Context, id agency.RunID, attempt int, tokenHash string) error
 	TokenHash(ctx context.Context, id agency.RunID, attempt int) (string, error)
@@ -60,7 +61,7 @@ type Git interface {
 	// branch called agency is in the way.
 	OwnBranch(repo agency.Repo, branch string) string
 	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
-	// AddWorktree creates a branch and a worktree of it. Hooks that come with the files run only
+	// AddWorktree creates a branch and a worktree of it, in a folder that is empty or not there. Hooks that come with the files run only
 	// when they are trusted.
 	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error
 	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
@@ -105,7 +106,7 @@ type Tmux interface {
 	observe.Tmux
 	Version(ctx context.Context) (string, error)
 	// StartSession starts a program in a session of the run's own, in its worktree.
-	StartSession(ctx context.Context, r *agency.Run, argv []string) (pane string, err error)
+	StartSession(ctx context.Context, r *agency.Run, argv []string) error
 	Exists(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)
@@ -156,6 +157,8 @@ type Link interface {
 	Force(ctx context.Context) error
 	// Environ returns the environment that the runner was given.
 	Environ(ctx context.Context) ([]string, error)
+	// Go lets a wrapper that waits for it start its runner. It can be repeated.
+	Go(ctx context.Context) error
 	Close() error
 }
 

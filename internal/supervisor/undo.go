@@ -16,7 +16,7 @@ import (
 // repeated after a crash. When something cannot be undone, the run is failed and stays, so that rm can try
 // again.
 func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
-	unlock, err := s.locks.Lock(ctx, "undo "+string(r.ID)) // both the waiting caller and the end of the wrapper request it
+	unlock, err := s.lockUndo(ctx, r.ID) // both the waiting caller and the end of the wrapper request it
 	if err != nil {
 		return err
 	}
@@ -71,21 +71,18 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	return nil
 }
 
+// lockUndo excludes the undoing of a creation.
+func (s *settler) lockUndo(ctx context.Context, id agency.RunID) (unlock func(), err error) {
+	return s.locks.Lock(ctx, "undo "+string(id))
+}
+
 // undoWorktree removes a worktree and a branch that hold only what agency put there. If a runner
 // ran unnoticed and changed something, that is saved first; worked reports whether its branch or a
 // snapshot stays. foreign means that agency did not make the branch.
 func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) (worked bool, err error) {
-	steps, err := s.store.Steps(ctx, r.ID, 1)
+	prepared, err := s.prepared(ctx, r)
 	if err != nil {
 		return false, err
-	}
-	rebuilt := len(steps) == 0 // a record rebuilt from a run's folder has no steps: any may be done
-	done := map[string]bool{stepFiles: rebuilt, stepScaffold: rebuilt}
-	for _, step := range steps {
-		done[step.Name] = step.DoneAt != nil
-	}
-	if !done[stepFiles] {
-		return false, nil // the worktree was never begun
 	}
 	unlock, err := s.repos.lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
@@ -96,7 +93,7 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 	if err != nil {
 		return false, err
 	}
-	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && done[stepScaffold] {
+	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && prepared {
 		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was undone"); err != nil {
 			return false, err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,17 +218,27 @@ type wrapper struct {
 	link    *fakeLink
 	start   agency.Start
 	exit    *agency.Exit
+	waits   bool         // for the go
+	run     func() error // starts the runner and reports it; idempotent
+	runs    atomic.Bool
 }
 
 func (w *world) wrap(l agency.Launch) *wrapper {
-	p := &wrapper{w: w, id: l.RunID, attempt: l.Attempt, token: l.Token, dir: l.AttemptDir}
+	p := &wrapper{w: w, id: l.RunID, attempt: l.Attempt, token: l.Token, dir: l.AttemptDir, waits: l.Waits}
 	p.start = agency.Start{
 		RunID: l.RunID, Attempt: l.Attempt, StartedAt: time.Now().UTC().Truncate(time.Millisecond), TTY: true,
+		Pane:    "%7",
 		Wrapper: agency.Process{PID: 100, StartTicks: 1, BootID: "boot"}, Grace: l.Grace, Runner: agency.Process{PID: 101, StartTicks: 2, BootID: "boot"},
 	}
 	p.link = &fakeLink{StopFunc: func(by agency.EndedBy) error {
 		return p.end(agency.Exit{ExitCode: 143, Signal: "SIGTERM", EndedBy: by})
 	}}
+	p.run = sync.OnceValue(func() error {
+		p.runs.Store(true)
+		w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start })
+		return p.update()
+	})
+	p.link.GoFunc = p.run
 	w.attempts.change(p.dir, func(h *onHost) { h.locked = true })
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,6 +255,10 @@ func (w *world) hangUp(session string) {
 		return
 	}
 	if locked, _ := w.attempts.Locked(p.dir); locked {
+		if !p.runs.Load() {
+			_ = p.end(agency.Exit{ExitCode: 126, EndedBy: agency.EndedByStartFailed, Error: "its session was ended"})
+			return
+		}
 		_ = p.end(agency.Exit{ExitCode: 129, Signal: "SIGHUP", EndedBy: agency.EndedBySessionLost})
 	}
 }
@@ -260,13 +275,12 @@ func (p *wrapper) update() error {
 	return p.w.sup.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit})
 }
 
-// begin starts the runner and reports it.
+// begin connects, and starts the runner when it may.
 func (p *wrapper) begin() error {
-	p.w.attempts.change(p.dir, func(h *onHost) { h.start = &p.start })
-	if err := p.connect(); err != nil {
+	if err := p.connect(); err != nil || p.waits {
 		return err
 	}
-	return p.update()
+	return p.run()
 }
 
 // end records and reports the end of the runner, and disconnects.

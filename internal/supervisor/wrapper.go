@@ -41,7 +41,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		}
 	}
 	s.Observer.Track(r)
-	old, ok := s.Live.connect(r, &hello, link)
+	old, ok := s.Live.connect(ctx, r, &hello, link)
 	if !ok {
 		return refusal(r, hello.Attempt)
 	}

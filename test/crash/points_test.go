@@ -71,7 +71,7 @@ func operations() []operation {
 	return []operation{
 		{
 			name:    "run",
-			points:  join([]string{"create.inserted", "worktree.branched"}, steps("create", "files", "worktree", "scaffold"), starting, steps("create", "session", "started")),
+			points:  join([]string{"create.inserted", "worktree.branched"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), starting, []string{"wrapper.waits", "create.session.made"}, steps("create", "started")),
 			command: []string{"run", "--name", "target", "--prompt", asks},
 			done:    running,
 		},
@@ -133,7 +133,7 @@ func operations() []operation {
 		},
 		{
 			name:    "resume",
-			points:  join([]string{"resume.saved", "resume.begun", "resume.token"}, steps("resume", "archive", "files"), starting, steps("resume", "session", "started")),
+			points:  join([]string{"resume.saved", "resume.begun", "resume.token"}, steps("resume", "archive", "files"), starting, []string{"resume.session.made"}, steps("resume", "started")),
 			prepare: stoppedTarget,
 			command: []string{"resume", "--fresh", "target"},
 			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
