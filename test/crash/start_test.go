@@ -12,11 +12,14 @@ import (
 	"agency/test/fixture"
 )
 
-// A wrapper that starts its agent while the next daemon looks for it continues under that daemon.
+// A wrapper of a later attempt starts its agent without a daemon. When it does so while the next
+// daemon looks for it, it continues under that daemon.
 func TestRecoveryOfAStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.hold("wrapper.begun", "run", "--name", "target", "--prompt", asks)
+	stoppedTarget(w)
+	id := w.target().ID
+	w.hold("wrapper.begun", "resume", "--fresh", "target")
 	pids := w.daemons()
 	w.kill(pids)
 	w.awaitDeath(pids)
@@ -30,7 +33,7 @@ func TestRecoveryOfAStart(t *testing.T) {
 		w.suspend(pid)
 	}
 	w.release() // of the wrapper, too
-	started := filepath.Join(w.f.Data, "runs", w.newest(), "attempts", "1", "started.json")
+	started := filepath.Join(w.f.Data, "runs", id, "attempts", "2", "started.json")
 	w.await("the agent", func() bool { _, err := os.Lstat(started); return err == nil })
 	for _, pid := range w.daemons() {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
@@ -50,7 +53,7 @@ func TestRecoveryOfAStart(t *testing.T) {
 func TestRecoveryOfATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.hold("launch.session", "run", "--name", "target", "--prompt", asks)
+	w.hold("create.session.made", "run", "--name", "target", "--prompt", asks)
 	pids := w.daemons()
 	w.kill(pids)
 	w.awaitDeath(pids)
