@@ -71,7 +71,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 			// For example the disk is full: settle again until the end can be recorded.
 			s.life.Go(func() { s.settler.settleWhenDead(p.run.ID) })
 		}
-		return nil, errors.Join(err, undoErr)
+		return nil, leave(p.run, err, undoErr)
 	}
 	s.views.showRuns(ctx, p.run)
 	return s.Records.Run(ctx, p.run.ID)

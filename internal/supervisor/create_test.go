@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,6 +270,42 @@ func TestUndoThatFails(t *testing.T) {
 	for name, want := range map[string]string{"meta.json": `"failed"`, "state.json": `"CRASHED"`} {
 		if text := mustRead(t, filepath.Join(runs[0].Dir, name)); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// A daemon that can record nothing more, as it begins again with the record that it restored, takes
+// no start back: the next daemon follows the agent.
+func TestCreateWhileTheRecordIsRestored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var ends atomic.Bool
+	refuse := func() error {
+		if !ends.Load() {
+			return nil
+		}
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping")
+	}
+	w.store.ChangeRunErr = refuse
+	w.store.FinishStepFunc = func(name string) error {
+		ends.CompareAndSwap(false, name == "session")
+		return refuse()
+	}
+	_, err := w.createRun(t.Context(), w.request("fix-login"))
+	wantCode(t, err, agency.CodeDaemonLost)
+	runs, err := w.store.Runs(t.Context(), agency.Filter{})
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("got %+v and %v", runs, err)
+	}
+	ends.Store(false)
+	w.restart()
+	r := w.run(runs[0].ID)
+	if r.Attempt.State != agency.Running || r.RemovedAt != nil {
+		t.Errorf("got removed %v and %+v", r.RemovedAt, r.Attempt)
+	}
+	for _, path := range []string{r.Dir, r.Worktree} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -218,8 +218,9 @@ func (s *settler) takeBack(ctx context.Context, r *agency.Run, why error) error 
 
 // intendEnd records why agency ends a start, before it ends anything, so that the reports of the
 // wrapper and of the next daemon do not blame another process. When the disk is full, the end comes
-// first.
-func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
+// first. When this daemon can record nothing more, because it writes its record back and ends,
+// intendEnd returns an error: nothing must be ended, and the next daemon settles the attempt.
+func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) error {
 	reason, number := agency.AsError(why), r.Attempt.Number
 	_, err := s.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if a := &r.Attempt; a.Number == number && !a.State.Final() {
@@ -227,10 +228,24 @@ func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) {
 		}
 		return nil, nil
 	})
+	if agency.IsCode(err, agency.CodeDaemonConnectFailed) || agency.IsCode(err, agency.CodeDBMissing) {
+		return err
+	}
 	if err != nil {
 		s.log.Warn("record why a start is taken back", "run", r.ID, "err", err)
 	}
 	killpoint.At("undo.intended")
+	return nil
+}
+
+// leave returns the error for a start that failed, where undone says why it could not be taken
+// back. The client must not request the start again when the next daemon may complete it.
+func leave(r *agency.Run, why, undone error) error {
+	if !agency.IsCode(undone, agency.CodeDaemonConnectFailed) {
+		return errors.Join(why, undone)
+	}
+	return agency.Errorf(agency.CodeDaemonLost, "the daemon begins again before %s has started; the next one completes the start or takes it back: %w", r.Ref(), why).
+		WithHint("see what became of it: agency show %s", r.Ref())
 }
 
 // onlyWaits reports whether a live wrapper only has to report its exit: its runner has ended and

@@ -24,7 +24,9 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	if now, err := s.store.Run(ctx, r.ID); err != nil || now.RemovedAt != nil || now.Attempt.Number != r.Attempt.Number {
 		return err
 	}
-	s.intendEnd(ctx, r, why)
+	if err := s.intendEnd(ctx, r, why); err != nil {
+		return err
+	}
 	left, worked := s.endStart(ctx, r), false
 	killpoint.At("undo.ended")
 	if left == nil {
@@ -118,13 +120,15 @@ func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
 	if err != nil {
 		s.life.Go(func() { s.settleWhenDead(r.ID) })
 	}
-	return errors.Join(why, err)
+	return leave(r, why, err)
 }
 
 // fail settles an attempt that did not get as far as a runner, a later one or one whose setup
 // failed. The worktree and the branch stay.
 func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
-	s.intendEnd(ctx, r, why)
+	if err := s.intendEnd(ctx, r, why); err != nil {
+		return err
+	}
 	if err := s.endStart(ctx, r); err != nil {
 		return err
 	}

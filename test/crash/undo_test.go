@@ -30,7 +30,7 @@ func TestUndoneWorkAfterARebuild(t *testing.T) {
 	if got := w.f.Command("", "git", "show", branch+":work.txt").Stdout; got != "precious\n" {
 		t.Errorf("the branch holds %q", got)
 	}
-	w.must("rm", "--force", "--delete-branch", id)
+	w.must("rm", "--discard", "--delete-branch", id)
 	w.calm(false)
 	if left, _ := filepath.Glob(filepath.Join(w.f.Repo, ".git/refs/heads", branch)); len(left) > 0 {
 		t.Errorf("rm leaves %v", left)
