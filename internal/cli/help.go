@@ -29,7 +29,7 @@ func help(d *command.Deps, cmd *cobra.Command, _ []string) {
 	if long == "" {
 		long = cmd.Short
 	}
-	_, _ = io.WriteString(cmd.OutOrStdout(), fillHelp(long, room)+"\n\n"+fillFlags(cmd.UsageString(), room))
+	_, _ = io.WriteString(cmd.OutOrStdout(), fillHelp(long, room)+"\n\n"+fillFlags(withoutAliases(cmd.UsageString()), room))
 }
 
 // fillHelp fills the paragraphs of a text; lines that are indented stay as they are.
@@ -51,6 +51,17 @@ func fillHelp(text string, room int) string {
 	}
 	end()
 	return strings.Join(out, "\n")
+}
+
+// withoutAliases leaves out the section of aliases: they are for the fingers, and a help with one
+// name for each command is easier to read.
+func withoutAliases(usage string) string {
+	before, rest, found := strings.Cut(usage, "\nAliases:\n")
+	if !found {
+		return usage
+	}
+	_, after, _ := strings.Cut(rest, "\n")
+	return before + after
 }
 
 // fillFlags fills the descriptions of flags.

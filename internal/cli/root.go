@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +17,7 @@ import (
 	"agency/internal/cli/session"
 )
 
-const rootExample = `  agency run --prompt "fix the login test"
+const rootExample = `  agency run "fix the login test"
   agency ls
   agency attach 1122-fix-the-login-a1b2`
 
@@ -69,7 +70,7 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	root.AddCommand(a.maintenance(d)...)
 	root.AddCommand(
 		session.New(d),
-		inspect.NewList(d), inspect.NewShow(d), inspect.NewExplain(d), inspect.NewDiff(d), inspect.NewLogs(d), inspect.NewEvents(d), inspect.NewWait(d),
+		inspect.NewList(d), inspect.NewStatus(d), inspect.NewShow(d), inspect.NewExplain(d), inspect.NewDiff(d), inspect.NewLogs(d), inspect.NewEvents(d), inspect.NewWait(d),
 		alert.NewAlerts(d), alert.NewMessages(d), alert.NewNotify(d), alert.NewWatchdog(d),
 	)
 	root.InitDefaultHelpCmd()
@@ -112,7 +113,11 @@ func helpOn(help *cobra.Command, args []string) error {
 	return cmd.Help()
 }
 
-// nearestFlag returns the flag nearest to one that does not exist, or "".
+// dangerous are flags that no mistyped flag may become.
+var dangerous = []string{"all", "apply", "dangerously-skip-permissions", "delete-branch", "discard", "force"}
+
+// nearestFlag returns the flag nearest to one that does not exist, or "". It never proposes one that
+// destroys something.
 func nearestFlag(cmd *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -120,7 +125,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	}
 	known := []string{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
+		if !f.Hidden && !slices.Contains(dangerous, f.Name) {
 			known = append(known, f.Name)
 		}
 	})

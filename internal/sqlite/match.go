@@ -13,13 +13,14 @@ import (
 //
 //  1. the id, the handle, or the name of a run not removed; this is one run
 //  2. the beginning of one of these, for runs not removed
-//  3. the name of the newest removed run
-//  4. the beginning of an id, name or handle of a removed run
+//  3. the beginning of a handle without the date that it begins with, for runs not removed
+//  4. the name of the newest removed run
+//  5. the beginning of an id, name or handle of a removed run
 //
 // A beginning has agency.MinPrefix characters or more. Ids are read in any case.
 func (s *runs) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error) {
 	id := idCase(ref)
-	const last = "~" // sorts after every character that an id, a name or a handle can hold
+	const last = "\U0010FFFF" // sorts after every character that an id, a name or a handle can hold
 	prefix := []any{id, id + last, ref, ref + last, ref, ref + last, atMost(limit)}
 	queries := []struct {
 		where     string
@@ -28,6 +29,7 @@ func (s *runs) MatchRuns(ctx context.Context, ref string, limit int) ([]agency.R
 	}{
 		{matchExactly, []any{id, ref, ref, id, ref}, 1},
 		{matchPrefix + `AND r.removed_at_ms IS NULL ORDER BY r.seq LIMIT ?`, prefix, agency.MinPrefix},
+		{matchUndated, []any{ref, ref + last, atMost(limit)}, agency.MinPrefix},
 		{`WHERE r.name = ? AND r.name <> '' AND r.removed_at_ms IS NOT NULL ORDER BY r.seq DESC LIMIT 1`, []any{ref}, 1},
 		{matchPrefix + `AND r.removed_at_ms IS NOT NULL ORDER BY r.seq LIMIT ?`, prefix, agency.MinPrefix},
 	}
@@ -57,6 +59,10 @@ const matchPrefix = `WHERE r.seq IN (
 		SELECT seq FROM runs WHERE id >= ? AND id < ?
 		UNION ALL SELECT seq FROM runs WHERE name >= ? AND name < ? AND name <> ''
 		UNION ALL SELECT seq FROM runs WHERE handle >= ? AND handle < ?) `
+
+// All handles of a day begin with the same digits, so users type what comes after them.
+const matchUndated = `WHERE r.removed_at_ms IS NULL AND ltrim(r.handle, '0123456789-') >= ? AND ltrim(r.handle, '0123456789-') < ?
+	ORDER BY r.seq LIMIT ?`
 
 // idCase is ref in the case in which ids are stored.
 func idCase(ref string) string {

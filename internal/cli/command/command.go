@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,12 +77,15 @@ func HelpOrUnknown(cmd *cobra.Command, args []string) error {
 	return UnknownCommand(cmd, args[0])
 }
 
+// destroying are commands that end or remove something: no mistyped word may become one.
+var destroying = []string{"cancel", "gc", "rebuild", "restore", "rm", "stop", "uninstall", "unflag"}
+
 // UnknownCommand is the error about a word that names no command below cmd, with the nearest one
-// that does.
+// that does. It never proposes a command that destroys something.
 func UnknownCommand(cmd *cobra.Command, word string) error {
 	known := []string{}
 	for _, c := range cmd.Commands() {
-		if !c.Hidden {
+		if !c.Hidden && !slices.Contains(destroying, c.Name()) {
 			known = append(known, c.Name())
 		}
 	}

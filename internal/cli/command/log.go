@@ -19,13 +19,23 @@ type logText struct {
 	Truncated bool `json:"truncated"`
 }
 
-// PrintLog prints the log of a run.
-func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsRequest) error {
+// PrintLog prints the log of a run: with lines above 0, only its last lines and what follows.
+func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsRequest, lines int) error {
+	skip := int64(0)
+	if lines > 0 {
+		var err error
+		if skip, err = beforeLast(ctx, client, req, lines); err != nil {
+			return err
+		}
+	}
 	log, err := client.Logs(ctx, req)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
+	if _, err := io.CopyN(io.Discard, log, skip); err != nil {
+		return LogError(err)
+	}
 	if d.JSON {
 		data, err := io.ReadAll(io.LimitReader(log, logJSONLimit+1))
 		if err != nil {
@@ -44,6 +54,36 @@ func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsReq
 		return nil // the user who follows has seen enough; otherwise a part of the log is missing
 	}
 	return LogError(err)
+}
+
+// beforeLast returns how many bytes of a log, as it is now, are before its last lines.
+func beforeLast(ctx context.Context, client *api.Client, req api.LogsRequest, lines int) (int64, error) {
+	req.Follow = false
+	log, err := client.Logs(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = log.Close() }()
+	starts, size, fresh := []int64{}, int64(0), true // where the last lines begin
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := log.Read(buf)
+		for i, b := range buf[:n] {
+			if fresh {
+				starts = append(starts[max(0, len(starts)-lines+1):], size+int64(i))
+			}
+			fresh = b == '\n'
+		}
+		size += int64(n)
+		switch {
+		case errors.Is(err, io.EOF) && len(starts) == 0:
+			return 0, nil
+		case errors.Is(err, io.EOF):
+			return starts[0], nil
+		case err != nil:
+			return 0, LogError(err)
+		}
+	}
 }
 
 // LogError returns the error for a log that could not be read to its end; nil stays nil.

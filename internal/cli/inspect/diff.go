@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 type diffOptions struct {
 	*command.Deps
 
-	stat bool
+	stat, names bool
 }
 
 // NewDiff returns the command agency diff.
@@ -29,11 +30,12 @@ func NewDiff(d *command.Deps) *cobra.Command {
 		Long: `Compares the worktree of a run with the commit that it started from: its
 commits, uncommitted changes and new files that are not ignored. Without a worktree it shows the
 run's branch.`,
-		Example:           "  agency diff fix-login\n  agency diff --stat fix-login",
+		Example:           "  agency diff fix-login\n  agency diff --stat fix-login\n  agency diff --name-only fix-login",
 		Args:              command.Takes("RUN"),
 		ValidArgsFunction: d.CompleteRuns,
 	}, o.run)
-	cmd.Flags().BoolVar(&o.stat, "stat", false, "show only the names of the files")
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "show how many lines of each file changed, as git does")
+	cmd.Flags().BoolVar(&o.names, "name-only", false, "show only the names of the files")
 	return cmd
 }
 
@@ -43,13 +45,14 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
-		if o.stat {
-			rows := make([][]string, 0, len(resp.Files))
+		switch {
+		case o.names:
 			for _, f := range resp.Files {
-				rows = append(rows, []string{f.Status, term.SafeLine(f.Path)})
+				_, _ = fmt.Fprintln(w, term.SafeLine(f.Path))
 			}
-			_, _ = io.WriteString(w, term.Table(rows))
-		} else {
+		case o.stat:
+			writeStat(w, resp.Files, resp.Patch, o.Columns())
+		default:
 			_, _ = io.WriteString(w, o.Patch(term.SafeText(resp.Patch)))
 		}
 		o.leftOut(&resp)

@@ -21,6 +21,7 @@ type eventsOptions struct {
 
 	follow bool
 	since  int64
+	last   int
 	runRef string
 }
 
@@ -36,11 +37,13 @@ grows: --since continues after that number without a gap. With --follow and --js
 envelope on its own line.`,
 		Example: `  agency events
   agency events -f --since 120
+  agency events -n 20
   agency events --run fix-login --json`,
 		Args: command.Takes(),
 	}, o.run)
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "continue with new events")
 	cmd.Flags().Int64Var(&o.since, "since", 0, "only the events after event `SEQ`")
+	cmd.Flags().IntVarP(&o.last, "last", "n", 0, "only the last `N` events, and with -f what follows")
 	cmd.Flags().StringVar(&o.runRef, "run", "", "only the events of one `RUN`")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	return cmd
@@ -50,7 +53,10 @@ func (o *eventsOptions) run(cmd *cobra.Command, _ []string) error {
 	if o.since < 0 {
 		return agency.Errorf(agency.CodeUsage, "--since is %d; events are counted from 1", o.since)
 	}
-	if o.follow {
+	if o.last < 0 {
+		return agency.Errorf(agency.CodeUsage, "-n is %d, less than no event", o.last).WithHint("for example: agency events -n 20")
+	}
+	if o.follow && o.last == 0 {
 		return o.followEvents(cmd.Context(), o.since, o.runRef)
 	}
 	all := api.ListEventsResponse{Events: []agency.Event{}}
@@ -66,6 +72,17 @@ func (o *eventsOptions) run(cmd *cobra.Command, _ []string) error {
 		all.Events = append(all.Events, page.Events...)
 		o.since = page.Events[len(page.Events)-1].Seq
 	}
+	if o.last > 0 {
+		all.Events = all.Events[max(0, len(all.Events)-o.last):]
+	}
+	if o.follow {
+		for i := range all.Events {
+			if err := o.printFollowed(&all.Events[i]); err != nil {
+				return err
+			}
+		}
+		return o.followEvents(cmd.Context(), max(o.since, all.LastSeq), o.runRef)
+	}
 	return o.Print(all, func(w io.Writer) {
 		for i := range all.Events {
 			printEvent(w, &all.Events[i])
@@ -78,17 +95,20 @@ func (o *eventsOptions) followEvents(ctx context.Context, since int64, run strin
 	if err != nil {
 		return err
 	}
-	err = client.Follow(ctx, since, run, func() {}, func(e agency.Event) error {
-		if o.JSON {
-			return o.PrintLine(e)
-		}
-		printEvent(o.Out, &e)
-		return o.Out.Failed()
-	})
+	err = client.Follow(ctx, since, run, func() {}, func(e agency.Event) error { return o.printFollowed(&e) })
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// printFollowed prints one of the events that are followed.
+func (o *eventsOptions) printFollowed(e *agency.Event) error {
+	if o.JSON {
+		return o.PrintLine(e)
+	}
+	printEvent(o.Out, e)
+	return o.Out.Failed()
 }
 
 func printEvent(w io.Writer, e *agency.Event) {

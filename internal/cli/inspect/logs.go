@@ -16,7 +16,7 @@ type logsOptions struct {
 	*command.Deps
 
 	follow, stderr bool
-	attempt        int
+	attempt, tail  int
 	since          string
 }
 
@@ -25,12 +25,13 @@ func NewLogs(d *command.Deps) *cobra.Command {
 	o := &logsOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "logs RUN",
+		Aliases: []string{"log"},
 		Short:   "Print what a run's agent wrote",
 		GroupID: "inspect",
 		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as
 the agent wrote them; on a terminal escape sequences and control characters are removed.`,
 		Example: `  agency logs fix-login
-  agency logs -f fix-login
+  agency logs -f -n 20 fix-login
   agency logs fix-login --since 10m > part.log`,
 		Args: command.Takes("RUN"),
 	}, o.run)
@@ -38,6 +39,7 @@ the agent wrote them; on a terminal escape sequences and control characters are 
 	f.BoolVarP(&o.follow, "follow", "f", false, "follow until the agent has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "only the error stream of a headless agent")
 	f.IntVar(&o.attempt, "attempt", 0, "the log of attempt `N` (default: the newest)")
+	f.IntVarP(&o.tail, "tail", "n", 0, "only the last `N` lines, and what follows (default: all)")
 	f.StringVar(&o.since, "since", "", "only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
@@ -51,6 +53,9 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	if o.follow && o.JSON {
 		return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
 	}
+	if o.tail < 0 {
+		return agency.Errorf(agency.CodeUsage, "--tail is %d, less than no line", o.tail).WithHint("for example: --tail 20")
+	}
 	if o.since != "" {
 		from, err := parseSince(o.since, o.Now())
 		if err != nil {
@@ -62,7 +67,7 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.PrintLog(cmd.Context(), client, req)
+	return o.PrintLog(cmd.Context(), client, req, o.tail)
 }
 
 func parseSince(text string, now time.Time) (time.Time, error) {

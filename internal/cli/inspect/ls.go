@@ -31,6 +31,7 @@ func NewList(d *command.Deps) *cobra.Command {
 	o := &listOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "ls",
+		Aliases: []string{"list", "ps"},
 		Short:   "List runs with their status, those that need you first",
 		GroupID: "inspect",
 		Long: `Lists the runs of this repository, or of all repositories outside of one:
@@ -51,12 +52,12 @@ run as --json has it, or a column.`,
 		Args: command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "show removed runs too")
+	f.BoolVarP(&o.all, "all", "a", false, "show removed runs too")
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the runs of every repository")
 	f.StringVar(&o.repo, "repo", "", "show the runs of the repository at `PATH`")
 	f.StringSliceVar(&o.status, "status", nil, "only these: working, needs-input, ready-for-review ...")
 	f.StringVar(&o.tag, "tag", "", "only runs with this tag")
-	f.BoolVar(&o.watch, "watch", false, "stay and show changes as they happen")
+	f.BoolVarP(&o.watch, "watch", "w", false, "stay and show changes as they happen")
 	f.BoolVarP(&o.format.quiet, "quiet", "q", false, "print only the handles")
 	f.StringVarP(&o.format.output, "output", "o", "", "`FORMAT`: json, yaml, wide (every column, uncut) or name")
 	f.StringVar(&o.format.format, "format", "", "print these `COLUMNS`, or a line for each run by a template")

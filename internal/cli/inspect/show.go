@@ -21,6 +21,7 @@ func NewShow(d *command.Deps) *cobra.Command {
 	paths := false
 	cmd := command.New(cobra.Command{
 		Use:     "show RUN",
+		Aliases: []string{"inspect"},
 		Short:   "Show everything about one run",
 		GroupID: "inspect",
 		Example: `  agency show fix-login

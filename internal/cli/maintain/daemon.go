@@ -1,10 +1,12 @@
 package maintain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +48,14 @@ means that there is no daemon.`, Example: "  agency daemon status", Args: comman
 			Use: "stop", Short: "Stop the daemon; runs continue", Long: `Stops the daemon, and returns when it has ended. Runs continue. Commands
 that follow, such as ls --watch, wait for the next daemon; any other command starts it.`, Example: "  agency daemon stop", Args: command.Takes(),
 		}, func(cmd *cobra.Command, _ []string) error { return daemonStop(cmd.Context(), d) }),
+		command.New(cobra.Command{
+			Use: "restart", Short: "Stop the daemon and start it again; runs continue", Example: "  agency daemon restart", Args: command.Takes(),
+		}, func(cmd *cobra.Command, _ []string) error {
+			if _, _, err := endDaemon(cmd.Context(), d); err != nil {
+				return err
+			}
+			return daemonStatus(cmd.Context(), d, true)
+		}),
 		command.New(cobra.Command{
 			Use: "run", Short: "Run the daemon in the foreground", Example: "  agency daemon run", Args: command.Takes(),
 		}, func(cmd *cobra.Command, _ []string) error {
@@ -122,17 +132,25 @@ func unheard(d *command.Deps, socket string) error {
 // stopTimeout is how long a daemon may take to end. It exceeds the longest stop.
 const stopTimeout = 30 * time.Second
 
-// daemonStop stops the daemon and waits until it has released the data root, so that the next
-// command does not meet it. It waits for a daemon that is ending already, and stops one that is
-// starting as soon as it listens.
 func daemonStop(ctx context.Context, d *command.Deps) error {
-	cfg, err := d.Places()
+	socket, outcome, err := endDaemon(ctx, d)
 	if err != nil {
 		return err
 	}
+	return d.Print(map[string]any{"running": false, "socket": socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, outcome) })
+}
+
+// endDaemon stops the daemon and waits until it has released the data root, so that the next command
+// does not meet it. It waits for a daemon that is ending already, and stops one that is starting as
+// soon as it listens. It returns the socket of the daemon, and in words what was done.
+func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, err error) {
+	cfg, err := d.Places()
+	if err != nil {
+		return "", "", err
+	}
 	client, err := d.Client()
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	client.Start, client.Version = nil, ""
 	var told *api.DaemonStatusResponse
@@ -146,24 +164,24 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock tells
 				words = "stopped"
 			case !errors.Is(err, api.ErrNoDaemon):
-				return err
+				return "", "", err
 			}
 		}
 		holder, err := d.DaemonHolder(cfg.Home)
 		switch {
 		case err != nil:
-			return err
+			return "", "", err
 		case !holder.Locked, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
-			return d.Print(map[string]any{"running": false, "socket": client.Socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, words) })
+			return client.Socket, words, nil
 		case time.Now().After(deadline):
-			return agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was asked to stop but is still there", holder.PID).WithHint("agency daemon logs")
+			return "", "", agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was asked to stop but is still there", holder.PID).WithHint("agency daemon logs")
 		case told == nil:
 			words = "stopped"
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
-			return ctx.Err()
+			return "", "", ctx.Err()
 		}
 	}
 }
@@ -172,52 +190,106 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 type daemonLogsOptions struct {
 	*command.Deps
 
-	path func(home string) string
+	path   func(home string) string
+	follow bool
+	lines  int
 }
 
 // newDaemonLogs returns the command agency daemon logs.
 func newDaemonLogs(d *command.Deps, path func(home string) string) *cobra.Command {
 	o := &daemonLogsOptions{Deps: d, path: path}
-	return command.New(cobra.Command{
-		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs", Args: command.Takes(),
+	cmd := command.New(cobra.Command{
+		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs\n  agency daemon logs -f -n 20", Args: command.Takes(),
 	}, o.run)
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "continue with new lines")
+	cmd.Flags().IntVarP(&o.lines, "lines", "n", 0, "only the last `N` lines (default: the last 64 KB)")
+	return cmd
 }
 
-func (o *daemonLogsOptions) run(*cobra.Command, []string) error {
+func (o *daemonLogsOptions) run(cmd *cobra.Command, _ []string) error {
+	if o.lines < 0 || o.follow && o.JSON {
+		return agency.Errorf(agency.CodeUsage, "-n must be 1 or more, and --follow and --json exclude each other").WithHint("agency daemon logs -f -n 20")
+	}
 	cfg, err := o.Places()
 	if err != nil {
 		return err
 	}
 	log := o.path(cfg.Home)
-	data, err := tail(log, 64<<10)
+	data, start, err := tail(log, 64<<10)
 	if err != nil {
 		return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", log, err)
 	}
-	return o.Print(map[string]any{"path": log, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, term.SafeText(string(data))) })
+	size := int64(len(data))
+	if kept := bytes.SplitAfter(data, []byte("\n")); o.lines > 0 && len(kept) > o.lines+1 {
+		data = bytes.Join(kept[len(kept)-o.lines-1:], nil) // what is after the last newline counts too
+	}
+	err = o.Print(map[string]any{"path": log, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, term.SafeText(string(data))) })
+	if err != nil || !o.follow {
+		return err
+	}
+	return o.followLog(cmd.Context(), log, start+size)
 }
 
-// tail reads the last part of a file, from the beginning of a line.
-func tail(path string, limit int64) ([]byte, error) {
+// followLog prints what is appended to a file after an offset, until ctx ends. A file that became
+// shorter is another one, and is read from its beginning.
+func (o *daemonLogsOptions) followLog(ctx context.Context, path string, offset int64) error {
+	for {
+		f, err := command.OpenRegular(path)
+		if err != nil {
+			return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", path, err)
+		}
+		if info, err := f.Stat(); err == nil && info.Size() < offset {
+			offset = 0
+		}
+		n, err := io.Copy(safeLines{o.Out}, io.NewSectionReader(f, offset, math.MaxInt64-offset))
+		_ = f.Close()
+		offset += n
+		if err != nil {
+			return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", path, command.RootCause(err))
+		}
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// safeLines writes text without what acts on a terminal.
+type safeLines struct{ w io.Writer }
+
+func (s safeLines) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(s.w, term.SafeText(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// followEvery is how often daemon logs -f looks for new lines.
+const followEvery = 200 * time.Millisecond
+
+// tail reads the last part of a file, from the beginning of a line, and returns where that is.
+func tail(path string, limit int64) (data []byte, start int64, err error) {
 	f, err := command.OpenRegular(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, command.RootCause(err)
+		return nil, 0, command.RootCause(err)
 	}
 	offset := max(info.Size()-limit, 0)
-	data, err := io.ReadAll(io.NewSectionReader(f, offset, limit))
+	data, err = io.ReadAll(io.NewSectionReader(f, offset, limit))
 	if err != nil {
-		return nil, command.RootCause(err)
+		return nil, 0, command.RootCause(err)
 	}
 	if offset > 0 {
 		for i, b := range data {
 			if b == '\n' {
-				return data[i+1:], nil
+				return data[i+1:], offset + int64(i) + 1, nil
 			}
 		}
 	}
-	return data, nil
+	return data, offset, nil
 }

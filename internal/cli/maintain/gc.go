@@ -38,6 +38,8 @@ anything live, dirty, unmerged or unknown is kept. Nothing is removed without --
 	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended longer ago than this")
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, stopped")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
+	cmd.Flags().Bool("dry-run", false, "remove nothing, as without --apply")
+	cmd.MarkFlagsMutuallyExclusive("apply", "dry-run")
 	return cmd
 }
 

@@ -24,6 +24,7 @@ func NewRemove(d *command.Deps) *cobra.Command {
 	o := &removeOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "rm RUN...",
+		Aliases: []string{"remove"},
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "run",
 		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,17 +51,18 @@ type runOptions struct {
 func NewRun(d *command.Deps, exec Exec) *cobra.Command {
 	o := &runOptions{Deps: d, exec: exec}
 	cmd := command.New(cobra.Command{
-		Use:     "run [-- RUNNER ARGS...]",
+		Use:     "run [TASK] [-- RUNNER ARGS...]",
+		Aliases: []string{"new"},
 		Short:   "Start an agent on a task in its own worktree",
 		GroupID: "run",
 		Long: `Starts an agent on a task, in a new worktree and branch of the repository
 and in its own tmux session. Your own checkout is not touched and may be dirty. Prints the handle of
-the run.
+the run. Without a task, a terminal opens $VISUAL or $EDITOR for it.
 
 Values that you omit come from --spec, then from the --preset, then from the repository's
 agency.toml, then from the [defaults] of your configuration. The model and the arguments of a preset
 belong to its runner: with another --runner they are left out.`,
-		Example: `  agency run --prompt "fix the login test"
+		Example: `  agency run "fix the login test"
   agency run --runner shell --prompt 'make test'
   git diff | agency run --prompt - --name review-diff --type review
   agency run --preset worker --prompt "fix the login test"
@@ -68,17 +70,17 @@ belong to its runner: with another --runner they are left out.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.prompt, "prompt", "", "the task as `TEXT`; - reads it from standard input")
-	f.StringVar(&o.promptFile, "prompt-file", "", "the task as a `FILE`")
+	f.StringVarP(&o.prompt, "prompt", "p", "", "the task as `TEXT`; - reads it from standard input")
+	f.StringVarP(&o.promptFile, "prompt-file", "f", "", "the task as a `FILE`")
 	f.StringVar(&o.preset, "preset", "", "a role of the configuration by `NAME`; agency presets ls")
 	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags override it")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from (default: HEAD)")
 	f.StringVar(&o.branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
 	f.StringVar(&o.runner, "runner", "", config.RunnerNames()+", or the name of a custom runner")
-	f.StringVar(&o.name, "name", "", "a name to call the run by")
+	f.StringVarP(&o.name, "name", "n", "", "a name to call the run by")
 	f.StringVar(&o.typ, "type", "", "a word for the kind of task: plan, build, review ...")
-	f.StringVar(&o.model, "model", "", "the model, as the runner calls it")
+	f.StringVarP(&o.model, "model", "m", "", "the model, as the runner calls it")
 	f.StringArrayVar(&o.tags, "tag", nil, "tag the run (repeatable; default: worker)")
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
@@ -87,7 +89,7 @@ belong to its runner: with another --runner they are left out.`,
 	f.IntVar(&o.stuck, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
 	f.BoolVar(&o.noSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
-	f.BoolVar(&o.attach, "attach", false, "show the run's terminal at once")
+	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
 	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{}
@@ -105,10 +107,21 @@ belong to its runner: with another --runner they are left out.`,
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) error {
-	if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
-		return agency.Errorf(agency.CodeUsage, "%q is no flag", args[0]).WithHint(`the task goes into --prompt "...", arguments for the runner after --`)
+	dash := cmd.ArgsLenAtDash()
+	if dash < 0 {
+		dash = len(args)
 	}
-	o.args = args
+	task := args[:dash]
+	switch {
+	case len(task) > 1:
+		return agency.Errorf(agency.CodeUsage, "the task is %d words; quote it", len(task)).
+			WithHint("agency run %s; arguments for the runner go after --", agency.ShellWord(strings.Join(task, " ")))
+	case len(task) == 1 && (cmd.Flags().Changed("prompt") || cmd.Flags().Changed("prompt-file")):
+		return agency.Errorf(agency.CodeUsage, "there are two tasks, %q and that of a flag", task[0]).WithHint("give one; arguments for the runner go after --")
+	case len(task) == 1:
+		_ = cmd.Flags().Set("prompt", task[0])
+	}
+	o.args = args[dash:]
 	return o.start(cmd.Context(), cmd)
 }
 
@@ -222,6 +235,8 @@ func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	case cmd.Flags().Changed("prompt") && o.prompt == "-":
 		text, err = term.ReadAll(cmd.Context(), o.In, "the prompt", agency.PromptLimit)
 	case cmd.Flags().Changed("prompt"):
+	case spec.Prompt.Text == "" && spec.Prompt.Path == "" && o.OnTerminal() && term.Editor(o.Env) != "":
+		text, err = term.Edit(cmd.Context(), o.Env, "the task")
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
 		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run --prompt "fix the login test"`)
 	default:

@@ -8,14 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 )
 
 // NewStop returns the command agency stop.
 func NewStop(d *command.Deps) *cobra.Command {
+	all := false
 	cmd := command.New(cobra.Command{
 		Use:     "stop RUN...",
+		Aliases: []string{"kill"},
 		Short:   "Stop a run's agent; its worktree and branch stay",
 		GroupID: "run",
 		Long: `Ends the agent of a run, with every process that it started, and then its
@@ -24,14 +27,49 @@ logs stay, and agency resume continues the run.
 
 The agent has the time of [stop] grace to finish cleanly before it is killed. A second agency stop
 kills it at once. A run that has ended already is fine.`,
-		Example:     "  agency stop fix-login",
-		Args:        command.TakesRuns,
+		Example: `  agency stop fix-login
+  agency stop --all`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all && len(args) > 0 {
+				return agency.Errorf(agency.CodeUsage, "--all is given, and %q too", args[0]).WithHint("give one of the two")
+			} else if all {
+				return nil
+			}
+			return command.TakesRuns(cmd, args)
+		},
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
+		if all {
+			return stopAll(cmd, d)
+		}
 		return d.Each(cmd, args, func(ref string) error { return stop(cmd.Context(), d, ref) })
 	})
+	cmd.Flags().BoolVar(&all, "all", false, "stop every live run of this repository")
 	cmd.ValidArgsFunction = d.CompleteLive
 	return cmd
+}
+
+// stopAll stops the live runs of the repository around the caller, or of all repositories outside of
+// one.
+func stopAll(cmd *cobra.Command, d *command.Deps) error {
+	client, err := d.Client()
+	if err != nil {
+		return err
+	}
+	resp, err := command.ListAround(cmd.Context(), client, api.ListRunsRequest{Dir: d.Dir, Status: []string{}})
+	if err != nil {
+		return err
+	}
+	live := []string{}
+	for i := range resp.Runs {
+		if r := &resp.Runs[i]; !r.State.Final() {
+			live = append(live, string(r.ID))
+		}
+	}
+	if len(live) == 0 {
+		return d.Print(map[string]any{}, func(io.Writer) { d.Chat("no run is live here") })
+	}
+	return d.Each(cmd, live, func(ref string) error { return stop(cmd.Context(), d, ref) })
 }
 
 func stop(ctx context.Context, d *command.Deps, ref string) error {
