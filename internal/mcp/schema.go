@@ -15,8 +15,8 @@ import (
 type reportWord string
 
 // schemaOf returns the schema of the arguments In. A type with a closed set of values lists them.
-func schemaOf[In any]() (*jsonschema.Schema, error) {
-	schema, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[agency.Label]():       oneOf(agency.Labels()),
 		reflect.TypeFor[agency.AgentStatus](): oneOf(agency.AgentStatuses()),
 		reflect.TypeFor[agency.OnFailure]():   oneOf([]agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}),

@@ -4,6 +4,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -82,7 +83,7 @@ func add[In, Req, Resp any](tools *toolset, op api.Operation[Req, Resp], do hand
 // addOther serves a tool that is not an operation, or shows one differently. reads marks a tool
 // that changes nothing.
 func addOther[In any](tools *toolset, t *api.Tool, reads bool, do handler[In]) error {
-	schema, err := schemaOf[In]()
+	schema, err := schemaOf(reflect.TypeFor[In]())
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func addOther[In any](tools *toolset, t *api.Tool, reads bool, do handler[In]) e
 // addKeys serves an operation as a tool whose arguments are the keys of its request that the table
 // names.
 func addKeys[Req, Resp any](tools *toolset, op api.Operation[Req, Resp], do handler[Req]) error {
-	schema, err := schemaOf[Req]()
+	schema, err := schemaOf(reflect.TypeFor[Req]())
 	if err != nil {
 		return err
 	}
