@@ -90,26 +90,63 @@ func EditProject(path string, data []byte, settings []Setting) (edited []byte, c
 	return edited, changes, nil
 }
 
+// Set returns the configuration file of a user with one key set, and everything else unchanged,
+// comments included; was is the value before, empty when there was none. value is as in TOML; a
+// text needs no quotes. E_CONFIG_INVALID means that the key is unknown, that it cannot have the
+// value, or that it is written in a way that cannot be edited automatically.
+func Set(path string, env []string, data []byte, key, value string) (edited []byte, was string, err error) {
+	load := func(data []byte) (*Config, error) {
+		return environment(env).load(func() (string, []byte, error) { return path, data, nil })
+	}
+	if before, err := load(data); err != nil {
+		return nil, "", err
+	} else if i := slices.IndexFunc(before.origins, func(o Origin) bool { return o.Key == key }); i >= 0 && before.origins[i].From != fromDefault {
+		was = before.origins[i].Value
+	}
+	dot := strings.LastIndexByte(key, '.')
+	if dot < 1 {
+		return nil, "", agency.Errorf(agency.CodeUsage, "%q is not a key of the configuration", key).WithHint("agency config show lists them, such as defaults.runner")
+	}
+	for _, text := range []string{value, quote(value)} {
+		_, edited := setValue(data, key[:dot], key[dot+1:], text)
+		var after *Config
+		if after, err = load(edited); err == nil && slices.ContainsFunc(after.origins, func(o Origin) bool { return o.Key == key && o.From != fromDefault }) {
+			return edited, was, nil
+		}
+	}
+	if err == nil {
+		err = agency.Errorf(agency.CodeConfigInvalid, "agency cannot set %q", key)
+	}
+	return nil, "", agency.Errorf(agency.CodeConfigInvalid, "%s cannot be %s: %w", key, clip(value), err).WithHint("agency config edit")
+}
+
 // setKey returns the document with one key set; was is its value before.
 func setKey(data []byte, s Setting) (was string, edited []byte) {
 	table, name, _ := strings.Cut(s.Key, ".")
 	root, _ := document.TOML(data)
-	if v := root.Lookup(table, name); v != nil && (v.Kind == document.Text || v.Kind == document.Boolean) {
-		was = string(data[v.Span[0]:v.Span[1]])
-		if v.Text == settingText(s) {
-			return was, data // the same value, perhaps in other quotes
-		}
-		return was, slices.Concat(data[:v.Span[0]], []byte(s.text()), data[v.Span[1]:])
+	if v := root.Lookup(table, name); v != nil && v.Text == settingText(s) && v.Span[1] > 0 {
+		return string(data[v.Span[0]:v.Span[1]]), data // the same value, perhaps in other quotes
+	}
+	return setValue(data, table, name, s.text())
+}
+
+// setValue returns the document with one key of a table set to a value as it is written in TOML;
+// was is the value before.
+func setValue(data []byte, table, name, value string) (was string, edited []byte) {
+	path := strings.Split(table, ".")
+	root, _ := document.TOML(data)
+	if v := root.Lookup(append(slices.Clone(path), name)...); v != nil && v.Span[1] > 0 {
+		return string(data[v.Span[0]:v.Span[1]]), slices.Concat(data[:v.Span[0]], []byte(value), data[v.Span[1]:])
 	}
 	header := document.Position{}
-	if v := root.Lookup(table); v != nil {
+	if v := root.Lookup(path...); v != nil {
 		header = v.Header
 	}
 	eol := "\n"
 	if bytes.Contains(data, []byte("\r\n")) {
 		eol = "\r\n"
 	}
-	line := name + " = " + s.text() + eol
+	line := name + " = " + value + eol
 	if header.Line == 0 {
 		if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {
 			data = slices.Concat(data, []byte(eol))

@@ -25,6 +25,11 @@ const fromDefault = "default"
 // invalid, the Config is nil: a bad socket in the environment is E_SOCKET_PATH_INVALID.
 func Load(explicit string, env []string) (*Config, error) {
 	e := environment(env)
+	return e.load(func() (string, []byte, error) { return e.file(explicit) })
+}
+
+// load is Load with the file that read returns.
+func (e environment) load(read func() (path string, data []byte, err error)) (*Config, error) {
 	home, homeFrom, err := e.dataRoot()
 	if err != nil {
 		return nil, err
@@ -35,7 +40,7 @@ func Load(explicit string, env []string) (*Config, error) {
 	}
 	c := defaults()
 	c.Home, c.Socket, c.SocketNote = home, socket, note
-	path, data, err := e.file(explicit)
+	path, data, err := read()
 	if err != nil {
 		return c, err
 	}

@@ -10,8 +10,18 @@ import (
 	"agency/internal/api"
 )
 
-// Client returns a client of the daemon. It starts a daemon when none runs.
+// Client returns a client of the daemon. It starts a daemon when none runs. A mistake in the
+// configuration is an error.
 func (d *Deps) Client() (*api.Client, error) {
+	if _, err := d.Config(); err != nil {
+		return nil, err
+	}
+	return d.ClientAnyway()
+}
+
+// ClientAnyway is Client for a command that also does its work when the configuration has a
+// mistake, as far as a daemon runs.
+func (d *Deps) ClientAnyway() (*api.Client, error) {
 	// A command lives for milliseconds: collecting garbage before 16 MB are in use costs more than
 	// it saves.
 	debug.SetGCPercent(400)
@@ -49,6 +59,16 @@ func (d *Deps) identity() http.Header {
 // Call asks the daemon for one operation.
 func Call[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Req, Resp], req Req) (Resp, error) {
 	client, err := d.Client()
+	if err != nil {
+		var none Resp
+		return none, err
+	}
+	return api.Call(ctx, client, op, req)
+}
+
+// CallAnyway is Call by ClientAnyway.
+func CallAnyway[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Req, Resp], req Req) (Resp, error) {
+	client, err := d.ClientAnyway()
 	if err != nil {
 		var none Resp
 		return none, err

@@ -56,12 +56,13 @@ func (d *Deps) Config() (*config.Config, error) {
 	return d.cfg, d.cfgErr
 }
 
-// Places returns the configuration for commands that need only its data root and socket. It warns
-// once about problems in the rest, which must not keep a user from stopping an agent.
+// Places returns the configuration for commands that need only its data root and socket, and that a
+// mistake in the rest must not keep from their work, such as ending an agent. It warns of the
+// mistake once. A file that --config names must exist.
 func (d *Deps) Places() (*config.Config, error) {
 	first := d.cfg == nil
 	cfg, err := d.Config()
-	if cfg == nil {
+	if cfg == nil || err != nil && d.ConfigPath != "" && cfg.Path == "" {
 		return nil, err
 	}
 	if err != nil && first {

@@ -17,9 +17,9 @@ import (
 func NewConfig(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "config",
-		Short:   "Show and check the configuration",
+		Short:   "Show, check and change the configuration",
 		GroupID: "maintain",
-		Example: "  agency config show",
+		Example: "  agency config show\n  agency config set defaults.runner codex",
 	},
 		command.New(cobra.Command{
 			Use: "path", Short: "Print where the configuration is read from", Example: "  agency config path", Args: command.Takes(),
@@ -30,7 +30,7 @@ func NewConfig(d *command.Deps) *cobra.Command {
 			}
 			return d.Print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(cfg.Path)) })
 		}),
-		newConfigShow(d),
+		newConfigShow(d), newConfigGet(d), newConfigSet(d), newConfigEdit(d),
 		command.New(cobra.Command{
 			Use: "check", Short: "Check the configuration and print every problem", Example: "  agency config check", Args: command.Takes(),
 		}, func(*cobra.Command, []string) error {

@@ -77,7 +77,7 @@ func daemonStatus(ctx context.Context, d *command.Deps, start bool) error {
 			return err
 		}
 	}
-	client, err := d.Client()
+	client, err := d.ClientAnyway()
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, er
 	if err != nil {
 		return "", "", err
 	}
-	client, err := d.Client()
+	client, err := d.ClientAnyway()
 	if err != nil {
 		return "", "", err
 	}

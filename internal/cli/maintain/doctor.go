@@ -24,7 +24,7 @@ daemon, and lists what belongs to no run. It changes nothing.`,
 		Example: "  agency doctor",
 		Args:    command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		resp, err := command.Call(cmd.Context(), d, api.Doctor, api.DoctorRequest{Dir: d.Dir, Env: d.Env, Config: d.CallerConfig()})
+		resp, err := command.CallAnyway(cmd.Context(), d, api.Doctor, api.DoctorRequest{Dir: d.Dir, Env: d.Env, Config: d.CallerConfig()})
 		if err != nil && errors.Is(err, d.ConfigError()) {
 			// Without a valid configuration no daemon starts to check the rest.
 			e := agency.AsError(err)

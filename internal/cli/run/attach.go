@@ -65,7 +65,7 @@ type attachment struct {
 
 // attach replaces this process by the terminal of a run, or prints the command for it.
 func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
-	resp, err := command.Call(ctx, d, api.AttachRun, api.RunRequest{Run: ref})
+	resp, err := command.CallAnyway(ctx, d, api.AttachRun, api.RunRequest{Run: ref})
 	if err != nil {
 		return err
 	}

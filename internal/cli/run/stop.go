@@ -81,7 +81,7 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 		d.Chat("waiting for the agent to end (up to %.0f s before it is killed)", cfg.Stop.Grace.Seconds())
 	})
 	defer slow.Stop()
-	resp, err := command.Call(ctx, d, api.StopRun, api.RunRequest{Run: ref})
+	resp, err := command.CallAnyway(ctx, d, api.StopRun, api.RunRequest{Run: ref})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ session wait waits until all have ended.`,
 		Example: "  agency session cancel active && agency session wait latest",
 		Args:    command.Takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
-		resp, err := command.Call(cmd.Context(), d, api.CancelSession, api.SessionRequest{Session: args[0], Dir: d.Dir})
+		resp, err := command.CallAnyway(cmd.Context(), d, api.CancelSession, api.SessionRequest{Session: args[0], Dir: d.Dir})
 		if err != nil {
 			return err
 		}
