@@ -29,8 +29,8 @@ func RunOfProcess(pid int, live []Live, serving Serving) (agency.RunID, error) {
 	if err != nil {
 		return "", err
 	}
-	if id, found := runOfMark(pid, live); found {
-		return id, nil
+	if id, err := runOfMark(pid, live); id != "" || err != nil {
+		return id, err
 	}
 	for i, p := range line {
 		of := slices.IndexFunc(live, func(l Live) bool {
@@ -47,16 +47,23 @@ func RunOfProcess(pid int, live []Live, serving Serving) (agency.RunID, error) {
 	return "", nil
 }
 
-// runOfMark returns the run whose mark a process carries.
-func runOfMark(pid int, live []Live) (agency.RunID, bool) {
-	env, number := environ(pid), limit(pid)
+// runOfMark returns the run whose mark a process carries; empty when it carries none.
+func runOfMark(pid int, live []Live) (agency.RunID, error) {
+	env, err := environ(pid)
+	if err != nil {
+		return "", err
+	}
+	number, err := limit(pid)
+	if err != nil {
+		return "", err
+	}
 	for _, l := range live {
 		mark := agency.AttemptMark(l.Run, l.Attempt)
 		if number != 0 && number == limitOf(mark) || bytes.Contains(env, []byte(string(l.Run))) && hasEntries(env, mark) {
-			return l.Run, true
+			return l.Run, nil
 		}
 	}
-	return "", false
+	return "", nil
 }
 
 // serves reports whether one of these processes is the daemon or the tmux server, either of which

@@ -22,8 +22,16 @@ func limitOf(mark []string) uint64 {
 }
 
 // carries reports whether a process has the mark, in its initial environment or in its limits.
-func carries(pid int, mark []string) bool {
-	return len(mark) > 0 && (hasEntries(environ(pid), mark) || limit(pid) == limitOf(mark))
+func carries(pid int, mark []string) (bool, error) {
+	if len(mark) == 0 {
+		return false, nil
+	}
+	env, err := environ(pid)
+	if err != nil || hasEntries(env, mark) {
+		return err == nil, err
+	}
+	value, err := limit(pid)
+	return value == limitOf(mark), err
 }
 
 func hasEntries(environ []byte, entries []string) bool {

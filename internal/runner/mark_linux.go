@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -26,19 +25,19 @@ func setLimit(pid int, value uint64) {
 }
 
 // limit returns the limit of a process of any user if it can be a mark; otherwise 0.
-func limit(pid int) uint64 {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+func limit(pid int) (uint64, error) {
+	data, err := procFile(pid, "limits")
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	_, rest, _ := bytes.Cut(data, []byte("\nMax realtime timeout "))
 	fields := bytes.Fields(rest)
 	if len(fields) == 0 {
-		return 0
+		return 0, nil
 	}
 	value, err := strconv.ParseUint(string(fields[0]), 10, 64)
 	if err != nil || value < markLimit {
-		return 0
+		return 0, nil //nolint:nilerr // "unlimited"
 	}
-	return value
+	return value, nil
 }

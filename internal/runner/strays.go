@@ -47,12 +47,16 @@ func Strays(over []Over, serving Serving) ([]Stray, error) {
 		if p.zombie || slices.Contains(ours, p.pid) {
 			continue
 		}
-		of, marked := markedBy(p.pid, marks)
-		if !marked {
-			var works bool
-			if of, works = worksIn(p.pid, dirs); !works {
-				continue
-			}
+		of, marked, err := markedBy(p.pid, marks)
+		works := false
+		if err == nil && !marked {
+			of, works, err = worksIn(p.pid, dirs)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !marked && !works {
+			continue
 		}
 		found = append(found, Stray{PID: p.pid, Program: p.name, Of: of, Marked: marked, Foreign: foreign(p.pid)})
 	}
@@ -60,27 +64,32 @@ func Strays(over []Over, serving Serving) ([]Stray, error) {
 }
 
 // markedBy returns the attempt whose mark a process carries.
-func markedBy(pid int, marks map[uint64]Over) (Over, bool) {
-	if o, found := marks[limit(pid)]; found {
-		return o, true
+func markedBy(pid int, marks map[uint64]Over) (of Over, found bool, err error) {
+	value, err := limit(pid)
+	if err != nil {
+		return of, false, err
 	}
-	env := environ(pid)
-	o, found := marks[limitOf([]string{entry(env, "AGENCY_RUN_ID"), entry(env, "AGENCY_ATTEMPT")})]
-	return o, found
+	if of, found = marks[value]; found {
+		return of, true, nil
+	}
+	env, err := environ(pid)
+	of, found = marks[limitOf([]string{entry(env, "AGENCY_RUN_ID"), entry(env, "AGENCY_ATTEMPT")})]
+	return of, found, err
 }
 
 // worksIn returns the attempt in whose worktree a process works.
-func worksIn(pid int, dirs map[string]Over) (Over, bool) {
+func worksIn(pid int, dirs map[string]Over) (of Over, works bool, err error) {
 	if len(dirs) == 0 {
-		return Over{}, false
+		return of, false, nil
 	}
-	for _, path := range openPaths(pid) {
+	paths, err := openPaths(pid)
+	for _, path := range paths {
 		path = strings.TrimSuffix(path, " (deleted)")
 		for up := path; filepath.IsAbs(up) && len(up) > 1; up = filepath.Dir(up) {
 			if o, found := dirs[up]; found {
-				return o, true
+				return o, true, nil
 			}
 		}
 	}
-	return Over{}, false
+	return of, false, err
 }

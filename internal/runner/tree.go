@@ -110,9 +110,13 @@ func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Durati
 	}
 }
 
-// Alone reports whether nothing lives below a wrapper except what serves other runs.
+// Alone reports whether nothing lives below a wrapper for certain, except what serves other runs.
 func Alone(wrapper agency.Process, serving Serving) bool {
-	return Alive(wrapper) && len(treeOf(wrapper.PID, 0, serving)) == 0
+	if !Alive(wrapper) {
+		return false
+	}
+	tree, err := treeOf(wrapper.PID, 0, serving)
+	return err == nil && len(tree) == 0
 }
 
 func leftBehind(of Remains, serving Serving) ([]int, error) {
@@ -129,7 +133,13 @@ func leftBehind(of Remains, serving Serving) ([]int, error) {
 		if p.pid == of.Wrapper.PID && p.start == of.Wrapper.StartTicks {
 			dying = append(dying, p.pid)
 		}
-		if !p.zombie && !slices.Contains(roots, p.pid) && carries(p.pid, of.Mark) {
+		if p.zombie || slices.Contains(roots, p.pid) {
+			continue
+		}
+		switch marked, err := carries(p.pid, of.Mark); {
+		case err != nil:
+			return nil, err
+		case marked:
 			roots = append(roots, p.pid)
 		}
 	}

@@ -12,10 +12,10 @@ func becomeSubreaper() error { return nil }
 
 // treeOf returns every process below the wrapper or in the runner's group, except what serves other
 // runs.
-func treeOf(wrapper, runner int, serving Serving) []int {
+func treeOf(wrapper, runner int, serving Serving) ([]int, error) {
 	all, err := processes()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	daemon, server := serving.pids()
 	roots := []int{wrapper}
@@ -26,7 +26,7 @@ func treeOf(wrapper, runner int, serving Serving) []int {
 			orphans = append(orphans, p.pid)
 		}
 	}
-	return append(orphans, below(all, []int{daemon, server}, roots...)...)
+	return append(orphans, below(all, []int{daemon, server}, roots...)...), nil
 }
 
 func processes() ([]process, error) {
@@ -43,16 +43,16 @@ func processes() ([]process, error) {
 
 // environ returns the environment that a process started with, after its arguments: entries between
 // zero bytes. The kernel shows it only for some processes of this user; it is empty for the others.
-func environ(pid int) []byte {
+func environ(pid int) ([]byte, error) {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
-		return nil
+		return nil, nil //nolint:nilerr // it has ended, or may not be read; this needs no file descriptor
 	}
-	return data
+	return data, nil
 }
 
 // openPaths returns nothing, because this kernel does not report open paths.
-func openPaths(int) []string { return nil }
+func openPaths(int) ([]string, error) { return nil, nil }
 
 // workingDir returns nothing, because this kernel does not report working directories.
 func workingDir(int) (string, error) { return "", nil }

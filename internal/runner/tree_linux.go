@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"agency"
 )
 
 // becomeSubreaper makes orphans below the wrapper its children instead of init's, so that none
@@ -19,16 +21,17 @@ func becomeSubreaper() error {
 }
 
 // treeOf returns every process below the wrapper, except what serves other runs.
-func treeOf(wrapper, _ int, serving Serving) []int {
+func treeOf(wrapper, _ int, serving Serving) ([]int, error) {
 	all, err := processes()
 	if err != nil || len(below(all, nil, wrapper)) == 0 {
-		return nil
+		return nil, err
 	}
 	daemon, server := serving.pids()
-	return below(all, []int{daemon, server}, wrapper)
+	return below(all, []int{daemon, server}, wrapper), nil
 }
 
-// processes returns all processes, without those that end meanwhile.
+// processes returns all processes, without those that end meanwhile. Without file descriptors it
+// fails: a list without some of them would prove that they are gone.
 func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -45,39 +48,53 @@ func processes() ([]process, error) {
 		if err != nil {
 			continue
 		}
-		if p, err := readProcess(pid); err == nil {
+		p, err := readProcess(pid)
+		switch {
+		case err == nil:
 			all = append(all, p)
+		case agency.Exhausted(err):
+			return nil, fmt.Errorf("list processes: %w", err)
 		}
 	}
 	return all, nil
 }
 
-// environ returns the environment that a process started with: entries between zero bytes, also
-// before the first one. It is empty where it may not be read.
-func environ(pid int) []byte {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return nil
+// procFile returns a file of the kernel about a process. It is empty when the process has ended or
+// the file may not be read. It is an error when this process has no file descriptor or memory left.
+func procFile(pid int, name string) ([]byte, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + name)
+	if agency.Exhausted(err) {
+		return nil, fmt.Errorf("look at process %d: %w", pid, err)
 	}
-	return append([]byte{0}, data...)
+	return data, nil
+}
+
+// environ returns the environment that a process started with: entries between zero bytes, also
+// before the first one.
+func environ(pid int) ([]byte, error) {
+	data, err := procFile(pid, "environ")
+	return append([]byte{0}, data...), err
 }
 
 func workingDir(pid int) (string, error) { return os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") }
 
 // openPaths returns the paths that a process works in or has open; none where they may not be read.
-func openPaths(pid int) []string {
+func openPaths(pid int) ([]string, error) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	paths := []string{}
 	if at, err := workingDir(pid); err == nil {
 		paths = append(paths, at)
 	}
-	files, _ := os.ReadDir(dir + "/fd")
+	files, err := os.ReadDir(dir + "/fd")
+	if agency.Exhausted(err) {
+		return nil, fmt.Errorf("look at process %d: %w", pid, err)
+	}
 	for _, f := range files {
 		if to, err := os.Readlink(dir + "/fd/" + f.Name()); err == nil {
 			paths = append(paths, to)
 		}
 	}
-	return paths
+	return paths, nil
 }
 
 // hangupHelps reports whether the process catches HUP, or ignores TERM so that HUP is worth a try.

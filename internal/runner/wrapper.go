@@ -333,7 +333,8 @@ func (w *wrapper) tree() []int {
 	if socket := w.tmux.Load(); socket != nil {
 		serving.Tmux = *socket
 	}
-	return treeOf(os.Getpid(), w.start.Runner.PID, serving)
+	tree, _ := treeOf(os.Getpid(), w.start.Runner.PID, serving)
+	return tree
 }
 
 // ending returns the record of the runner's end. By then the logs have the runner's last output,
