@@ -23,6 +23,8 @@ type Notice struct {
 	Tags    []string        `json:"tags"`     // of the run
 	Payload json.RawMessage `json:"payload"`  // an object
 	At      time.Time       `json:"at"`
+	// Reminder reports whether the user was told of the same alert before. It is not stored.
+	Reminder bool `json:"-"`
 }
 
 // Dispatch is one notice on its way through one channel. It waits until it is sent or dead.

@@ -44,7 +44,7 @@ func (d *Daemon) newNotifier(cfg *config.Notify) *notify.Notifier {
 		routes = append(routes, notify.Route{Channel: newChannel(name, &c, d.tmux.Terminals, d.clock.Now), Kinds: c.Kinds, Tags: c.Tags, Urgent: c.Urgent})
 	}
 	return notify.New(notify.Settings{
-		Routes: routes, Quiet: cfg.QuietHours, Zone: time.Local, Outbox: d.store, Log: d.Log, Now: d.clock.Now,
+		Routes: routes, Unrouted: notify.NewTerminals(d.tmux.Show, d.tmux.Terminals), Quiet: cfg.QuietHours, Zone: time.Local, Outbox: d.store, Log: d.Log, Now: d.clock.Now,
 		Random: mathrand.Float64,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"agency"
@@ -108,7 +109,7 @@ func (d *Doctor) Look(ctx context.Context, req api.DoctorRequest) ([]api.Check, 
 		checks = append(checks, checkConfig(cfg))
 		checks = append(checks, checkRunners(ctx, cfg, req)...)
 	}
-	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkBackup(ctx), d.checkDaemon(), d.checkActive())
+	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkBackup(ctx), d.checkDaemon(), d.checkActive(), checkNotify(d.Active()))
 	checks = append(checks, d.checkReserve()...)
 	checks = append(checks, d.checkScreens()...)
 	checks = append(checks, d.checkFiles()...)
@@ -245,6 +246,19 @@ func (d *Doctor) checkActive() api.Check {
 		check.Level, check.Text, check.Fix = levelError, "the previous one is still used: "+s.Problem, "agency config check"
 	case len(s.NeedsRestart) > 0:
 		check.Level, check.Text, check.Fix = levelWarning, "tmux.socket changed, and takes effect when the daemon starts again", "agency daemon stop && agency daemon start"
+	}
+	return check
+}
+
+// checkNotify names the channels that tell the user of alerts.
+func checkNotify(cfg *config.Config) api.Check {
+	check := api.Check{Name: "notify", Level: levelOK}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Notify.Channels)) {
+		check.Text += ", " + name + " (" + cfg.Notify.Channels[name].Kind + ")"
+	}
+	check.Text = strings.TrimPrefix(check.Text, ", ")
+	if check.Text == "" {
+		check.Text = "no channel is configured, so alerts show in tmux and ring the bell"
 	}
 	return check
 }

@@ -66,12 +66,15 @@ type Outbox interface {
 // Settings are the dependencies of a Notifier.
 type Settings struct {
 	Routes []Route // no two channels share a name
-	Quiet  agency.Hours
-	Zone   *time.Location // of the quiet hours
-	Outbox Outbox
-	Log    *slog.Logger
-	Now    func() time.Time
-	Random func() float64 // from 0 up to 1
+	// Unrouted gets each alert once, and no reminder, while there are no routes. Its notices are not
+	// kept: the list of alerts has what it did not show.
+	Unrouted Channel
+	Quiet    agency.Hours
+	Zone     *time.Location // of the quiet hours
+	Outbox   Outbox
+	Log      *slog.Logger
+	Now      func() time.Time
+	Random   func() float64 // from 0 up to 1
 }
 
 // keep is how long a settled dispatch is kept, dead letters included.
@@ -81,18 +84,23 @@ const keep = 7 * 24 * time.Hour
 type Notifier struct {
 	Settings
 	lanes []*worker
+	// unrouted holds the notices for the channel of that name; when it is full, more are dropped.
+	unrouted chan agency.Notice
 
 	running service.Background
 }
 
 // New returns a notifier. It sends nothing until Start.
 func New(settings Settings) *Notifier {
-	n := &Notifier{Settings: settings}
+	n := &Notifier{Settings: settings, unrouted: make(chan agency.Notice, mostUnrouted)}
 	for _, r := range settings.Routes {
 		n.lanes = append(n.lanes, &worker{Route: r, wakeups: make(chan struct{}, 1)})
 	}
 	return n
 }
+
+// mostUnrouted is how many notices wait for the channel without a route.
+const mostUnrouted = 16
 
 // Start begins to send waiting and new notices. A notice for a channel that is gone becomes a dead
 // letter. The second Start does nothing.
@@ -110,7 +118,26 @@ func (n *Notifier) begin(ctx context.Context) error {
 	for _, l := range n.lanes {
 		n.running.Go(func() { n.serve(ctx, l) })
 	}
+	if len(n.lanes) == 0 && n.Unrouted != nil {
+		n.running.Go(func() { n.serveUnrouted(ctx) })
+	}
 	return nil
+}
+
+// serveUnrouted shows notices that have no route, until ctx ends.
+func (n *Notifier) serveUnrouted(ctx context.Context) {
+	for {
+		select {
+		case notice := <-n.unrouted:
+			sending, cancel := context.WithTimeout(ctx, sendTimeout)
+			if err := n.Unrouted.Send(sending, &notice); err != nil && ctx.Err() == nil {
+				n.Log.Warn("notice not shown", "notice", notice.ID, "err", err)
+			}
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Tidy deletes dispatches settled long ago, and gives up those of channels that are gone.
@@ -135,6 +162,12 @@ func (n *Notifier) names() []string {
 // the disk: when it returns, the notice will be sent, whatever happens to the process. The same
 // notice again changes nothing.
 func (n *Notifier) Enqueue(ctx context.Context, notice agency.Notice) (channels []string, err error) {
+	if _, quiet := n.Quiet.Until(n.Now().In(n.Zone)); len(n.lanes) == 0 && n.Unrouted != nil && !quiet && !notice.Reminder {
+		select {
+		case n.unrouted <- notice:
+		default:
+		}
+	}
 	return n.enqueue(ctx, notice, func(l *worker) bool { return l.takes(&notice) })
 }
 

@@ -409,6 +409,41 @@ func TestNoChannels(t *testing.T) {
 	}
 }
 
+// Without a route an alert is shown once, and no reminder of it; in quiet hours nothing is.
+func TestUnrouted(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 4)
+	show := func(_ context.Context, text string) (int, error) {
+		seen <- text
+		return 0, nil
+	}
+	settings := notify.Settings{
+		Unrouted: notify.NewTerminals(show, nil), Zone: time.UTC, Outbox: openOutbox(t, filepath.Join(t.TempDir(), "agency.db")),
+		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	}
+	n := notify.New(settings)
+	start(t, n)
+	reminder := notice("n2")
+	reminder.Reminder = true
+	last := notice("n3")
+	last.Body = "exit\n2"
+	enqueue(t, n, notice("n1"), reminder, last)
+	for _, want := range []string{"agency: fix-login failed: exit 1", "agency: fix-login failed: exit 2"} {
+		if got := <-seen; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	settings.Routes = []notify.Route{{Channel: &fake{name: "desk"}}}
+	routed := notify.New(settings)
+	start(t, routed)
+	enqueue(t, routed, notice("n4"))
+	n.Stop()
+	routed.Stop()
+	if len(seen) > 0 {
+		t.Errorf("%q is shown too", <-seen)
+	}
+}
+
 // broken is an outbox that cannot write for a while.
 type broken struct {
 	*sqlite.Store

@@ -151,6 +151,12 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 	if err != nil {
 		return a, err
 	}
+	if event == agency.AlertResolved {
+		// "." is the character behind "-": these are the ids that tellAlert makes.
+		if err := tx.clearInbox(ctx, `id > ? || '-' AND id < ? || '.'`, a.ID, a.ID); err != nil {
+			return a, err
+		}
+	}
 	if event == agency.AlertUpdated {
 		return a, tx.append(ctx, a.RunID, a.Attempt, alertDraft(&a, event, "payload", a.Payload))
 	}

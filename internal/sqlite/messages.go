@@ -278,6 +278,15 @@ func (tx *transaction) messageIDs(ctx context.Context, query string, args ...any
 	})
 }
 
+// clearInbox acknowledges the messages to the user that a condition chooses, because what they tell
+// of is over. The inboxes of runs keep theirs: an agent may not have seen them.
+func (tx *transaction) clearInbox(ctx context.Context, which string, args ...any) error {
+	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET acked_at_ms = ?, delivered_at_ms = coalesce(delivered_at_ms, ?)
+		WHERE recipient = ? AND acked_at_ms IS NULL AND dead = '' AND message IN (SELECT seq FROM messages WHERE `+which+`)`,
+		append([]any{tx.now.UnixMilli(), tx.now.UnixMilli(), agency.User}, args...)...)
+	return err
+}
+
 // buryMessages turns the messages that wait for a removed recipient into dead letters.
 func (tx *transaction) buryMessages(ctx context.Context, recipient, reason string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET dead = ? WHERE recipient = ? AND acked_at_ms IS NULL AND dead = ''`, reason, recipient)

@@ -165,6 +165,9 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 			return err
 		}
 		if there && r.RemovedAt != nil {
+			if err := tx.clearInbox(ctx, `sender = ?`, string(id)); err != nil {
+				return err
+			}
 			if err := tx.buryMessages(ctx, string(id), wasRemoved(&r)); err != nil {
 				return err
 			}
