@@ -157,7 +157,7 @@ user types there. confirmed: agency saw the agent accept it; if false, composer 
 			agency.CodeCleanupFailed, agency.CodeNotGitRepo, agency.CodeInvalidPath,
 		},
 		Example: `{"run": "fix-login", "delete_branch": true}`,
-		Tool:    &Tool{Name: "run_remove", Destroys: true, Required: []string{"run"}, Optional: []string{"delete_branch"}, Help: `Clean up a run that ended: its worktree and session go; unmerged and uncommitted work is saved first, and its branch stays.`},
+		Tool:    &Tool{Name: "run_remove", Destroys: true, Required: []string{"run"}, Optional: []string{"delete_branch"}, Help: `Clean up a run that ended: its worktree and session go; unmerged and uncommitted work is saved first; its branch stays if it has commits of its own.`},
 	}
 	AttachRun = Operation[RunRequest, AttachRunResponse]{
 		Name: "run.attach", Kind: Reads,

@@ -48,6 +48,8 @@ type CollectRunsRequest struct {
 	OlderThanMS int64    `json:"older_than_ms,omitempty"`
 	States      []string `json:"states,omitempty"` // completed, failed, killed; empty means all three
 	Apply       bool     `json:"apply,omitempty"`
+	// DeleteBranches also deletes the branches of the runs that it removes.
+	DeleteBranches bool `json:"delete_branches,omitempty"`
 }
 
 // CollectRunsResponse holds every ended run that is not removed, and gc's decision about it.

@@ -58,7 +58,7 @@ func (o runOperations) collectRuns(ctx context.Context, req api.CollectRunsReque
 		return api.CollectRunsResponse{}, err
 	}
 	found, err := o.sup.Collect(ctx, supervisor.CollectRequest{
-		OlderThan: age, States: states, Apply: req.Apply,
+		OlderThan: age, States: states, Apply: req.Apply, Branches: req.DeleteBranches,
 	})
 	if err != nil {
 		return api.CollectRunsResponse{}, err

@@ -273,6 +273,40 @@ func hasRef(ask asker, commonDir, ref string) (bool, error) {
 	return err == nil, err
 }
 
+// Contained returns the tip of a branch that holds nothing of its own: all its commits are in the
+// commit from or in the branch base, which can also be a remote-tracking one, or HEAD for the branch
+// that is checked out in the main worktree. It is empty for a branch with commits of its own, for one
+// that a worktree has checked out, and for one that does not exist.
+func (g *Git) Contained(ctx context.Context, repo agency.Repo, branch, from, base string) (tip string, err error) {
+	out, err := g.run(ctx, repo, "for-each-ref", "--format=%(objectname) %(worktreepath)", "refs/heads/"+branch)
+	tip, at, _ := strings.Cut(strings.TrimRight(out, "\n"), " ")
+	if err != nil || tip == "" || at != "" || strings.Contains(at, "\n") {
+		return "", err
+	}
+	if base == "" || base == "HEAD" {
+		if base, err = g.run(ctx, repo, "symbolic-ref", "--quiet", "HEAD"); exited(err, 1) {
+			base, err = "", nil // the main worktree is on no branch
+		}
+		if err != nil {
+			return "", err
+		}
+		base = strings.TrimPrefix(strings.TrimSpace(base), "refs/heads/")
+	}
+	args := []string{"rev-list", "--max-count=1", tip, "--not", from}
+	for _, ref := range []string{"refs/heads/" + base, "refs/remotes/" + base} {
+		if found, err := g.run(ctx, repo, "for-each-ref", "--format=%(refname)", ref); err != nil {
+			return "", err
+		} else if base != "" && base != branch && strings.TrimSpace(found) == ref {
+			args = append(args, ref)
+		}
+	}
+	own, err := g.run(ctx, repo, append(args, "--")...)
+	if err != nil || own != "" {
+		return "", err
+	}
+	return tip, nil
+}
+
 // Unmerged reports whether the branch has commits that are in no other branch, in no
 // remote-tracking branch and not in the known commits: work that would be lost with it. A branch
 // that does not exist has none.

@@ -204,3 +204,29 @@ func TestUnmerged(t *testing.T) {
 	sh(t, repo.Root, "update-ref", "refs/remotes/origin/agency/x", "HEAD")
 	expect(false, "pushed")
 }
+
+// A branch is contained in its base when it has no commit of its own, and nothing has it checked out.
+func TestContained(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	first, second := sh(t, repo.Root, "rev-parse", "HEAD~1"), sh(t, repo.Root, "rev-parse", "HEAD")
+	sh(t, repo.Root, "branch", "new", second)
+	sh(t, repo.Root, "branch", "merged", second)
+	sh(t, repo.Root, "switch", "-q", "-c", "own", first)
+	sh(t, repo.Root, "commit", "-q", "--allow-empty", "-m", "own")
+	sh(t, repo.Root, "branch", "own-too")
+	own := sh(t, repo.Root, "rev-parse", "HEAD")
+	for _, c := range []struct{ branch, from, base, want string }{
+		{"new", second, "", second}, {"new", second, "main", second}, {"merged", first, "main", second},
+		{"merged", first, "HEAD", ""}, {"own", second, "main", ""}, {"own-too", first, "main", ""}, {"own-too", first, "own-too", ""},
+		{"own-too", first, "HEAD", own}, {"merged", first, "no-such", ""}, {"gone", first, "main", ""},
+	} {
+		if got, err := g.Contained(t.Context(), repo, c.branch, c.from, c.base); got != c.want || err != nil {
+			t.Errorf("%s from %.7s in %q: got %q, %v, want %q", c.branch, c.from, c.base, got, err, c.want)
+		}
+	}
+	sh(t, repo.Root, "switch", "-q", "--detach", own)
+	if got, err := g.Contained(t.Context(), repo, "own-too", first, "HEAD"); got != "" || err != nil {
+		t.Errorf("a branch that only a detached HEAD has: got %q, %v", got, err)
+	}
+}

@@ -28,6 +28,7 @@ type fakeGit struct {
 	moved     map[string]string      // worktrees that git moved, to their new places
 	facts     agency.GitFacts        // of every worktree
 	unmerged  bool
+	merged    bool // all of each branch is in its base
 
 	discoverErr  error  // of every repository
 	discoverOnce error  // of the recorded repository, once
@@ -207,6 +208,16 @@ func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.unmerged && len(known) == 1, nil
+}
+
+// Contained returns the commit of a branch that is merged.
+func (g *fakeGit) Contained(_ context.Context, _ agency.Repo, branch, _, _ string) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.merged {
+		return "", nil
+	}
+	return g.branches[branch], nil
 }
 
 func (g *fakeGit) Snapshot(_ context.Context, _ agency.Repo, _, _, ref, message string) (agency.Saved, error) {

@@ -15,6 +15,7 @@ type CollectRequest struct {
 	OlderThan time.Duration  // since the run ended
 	States    []agency.State // empty is every final state
 	Apply     bool           // remove; otherwise only report
+	Branches  bool           // delete their branches too
 }
 
 // Collected is one ended run and the decision of gc.
@@ -43,7 +44,7 @@ func (s *Supervisor) Collect(ctx context.Context, req CollectRequest) ([]Collect
 			c.Reason = "removable"
 		}
 		if c.Removable && req.Apply {
-			if _, err := s.RemoveRun(ctx, RemoveRequest{Ref: string(r.ID)}); err != nil {
+			if _, err := s.RemoveRun(ctx, RemoveRequest{Ref: string(r.ID), DeleteBranch: req.Branches}); err != nil {
 				c.Removable, c.Reason = false, agency.AsError(err).Message
 			} else {
 				c.Reason = "removed"

@@ -214,8 +214,25 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		}
 		killpoint.At("remove.branch")
 		removal.Branch = ""
+		return nil
 	}
-	return nil
+	return s.removeEmptyBranch(ctx, r, repo, removal)
+}
+
+// removeEmptyBranch deletes the branch of a run whose worktree is gone if all of it is in its base.
+func (s *Supervisor) removeEmptyBranch(ctx context.Context, r *agency.Run, repo agency.Repo, removal *Removal) error {
+	tip, err := s.Git.Contained(ctx, repo, r.Branch, r.Commit, r.Base)
+	if err == nil && tip != "" {
+		err = s.Git.DeleteBranchAt(ctx, repo, r.Branch, tip)
+	}
+	if err != nil {
+		return err
+	}
+	there, err := s.Git.HasBranch(ctx, repo, r.Branch)
+	if !there && err == nil {
+		removal.Branch = ""
+	}
+	return err
 }
 
 // removeWithout removes the worktree of a run whose repository err proves to be gone. Its work

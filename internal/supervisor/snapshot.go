@@ -175,13 +175,35 @@ func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, w
 	return &saved, err
 }
 
-// saveWork takes a snapshot of a worktree with changes, or with commits that no other branch has.
+// savedCommits returns the commits of a run's snapshots, if the repository is proven to have them.
+func (w *Work) savedCommits(ctx context.Context, r *agency.Run, repo agency.Repo) ([]string, error) {
+	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
+	if err != nil || len(snapshots) == 0 {
+		return nil, err
+	}
+	commits, saved := []string{}, map[string]string{}
+	for i := range snapshots {
+		commits = append(commits, snapshots[i].Commit)
+		saved[snapshots[i].Ref] = snapshots[i].Commit
+	}
+	if err := w.git.Prove(ctx, repo, r.Worktree, r.Commit, saved); err != nil {
+		return nil, nil //nolint:nilerr // what is not proven is saved again
+	}
+	return commits, nil
+}
+
+// saveWork takes a snapshot of a worktree with changes, or with commits that are in no other branch
+// and no snapshot.
 func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, discard bool, removal *Removal) error {
 	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
 	}
-	unmerged, err := w.git.Unmerged(ctx, repo, r.Branch, r.Commit)
+	known, err := w.savedCommits(ctx, r, repo)
+	if err != nil {
+		return err
+	}
+	unmerged, err := w.git.Unmerged(ctx, repo, r.Branch, append(known, r.Commit)...)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}

@@ -79,6 +79,8 @@ type Git interface {
 	// Executable reports whether a commit has a file, and whether that file is executable.
 	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
 	Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error)
+	// Contained returns the tip of a branch without commits of its own; empty for any other.
+	Contained(ctx context.Context, repo agency.Repo, branch, from, base string) (tip string, err error)
 	Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error)
 	// Snapshot saves a worktree, and proves that the repository has all of it since the commit
 	// base.

@@ -19,6 +19,7 @@ type collectOptions struct {
 	olderThan time.Duration
 	states    []string
 	apply     bool
+	branches  bool
 }
 
 // NewCollect returns the command agency gc.
@@ -38,13 +39,14 @@ anything live, dirty, unmerged or unknown is kept. Nothing is removed without --
 	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended longer ago than this")
 	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, stopped")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
+	cmd.Flags().BoolVar(&o.branches, "delete-branches", false, "with --apply, delete the branches of these runs too")
 	cmd.Flags().Bool("dry-run", false, "remove nothing, as without --apply")
 	cmd.MarkFlagsMutuallyExclusive("apply", "dry-run")
 	return cmd
 }
 
 func (o *collectOptions) run(cmd *cobra.Command, _ []string) error {
-	resp, err := command.Call(cmd.Context(), o.Deps, api.CollectRuns, api.CollectRunsRequest{OlderThanMS: o.olderThan.Milliseconds(), States: command.OrEmpty(o.states), Apply: o.apply})
+	resp, err := command.Call(cmd.Context(), o.Deps, api.CollectRuns, api.CollectRunsRequest{OlderThanMS: o.olderThan.Milliseconds(), States: command.OrEmpty(o.states), Apply: o.apply, DeleteBranches: o.branches})
 	if err != nil {
 		return err
 	}

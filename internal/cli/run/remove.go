@@ -29,8 +29,9 @@ func NewRemove(d *command.Deps) *cobra.Command {
 		GroupID: "run",
 		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a
 live one first. Work that is uncommitted or on no other branch is saved under refs/agency/snapshots
-first. The branch stays, unless you give --delete-branch, now or later; that is refused when the
-branch has commits that are nowhere else. The record and the logs stay too.`,
+first. A branch without commits of its own goes too: all of it is in its base. Any other branch
+stays, unless you give --delete-branch, now or later; that is refused when the branch has commits
+that are nowhere else. The record and the logs stay.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
@@ -60,6 +61,8 @@ func (o *removeOptions) remove(ctx context.Context, req api.RemoveRunRequest) er
 		}
 		if resp.Branch != "" {
 			_, _ = fmt.Fprintf(w, "branch %s stays\n", term.SafeLine(resp.Branch))
+		} else if !req.DeleteBranch {
+			_, _ = fmt.Fprintln(w, "its branch had no commit of its own, and is gone too")
 		}
 		for _, warning := range resp.Warnings {
 			o.Chat("agency: note: %s", term.SafeLine(warning))
