@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,18 +116,18 @@ func newConfigEdit(d *command.Deps) *cobra.Command {
 		if cfg == nil || cfg.Path == "" {
 			return err
 		}
+		editor := cmp.Or(d.Getenv("VISUAL"), d.Getenv("EDITOR"))
+		if d.JSON || editor == "" && !d.OnTerminal() {
+			return agency.Errorf(agency.CodeUsage, "there is no terminal for an editor").WithHint("agency config set KEY VALUE")
+		}
 		if err := os.MkdirAll(filepath.Dir(cfg.Path), 0o700); err != nil {
 			return agency.Errorf(agency.CodeConfigInvalid, "make the folder of %s: %w", cfg.Path, file.Cause(err))
-		}
-		editor := d.Getenv("VISUAL")
-		if editor == "" {
-			editor = d.Getenv("EDITOR")
 		}
 		words := strings.Fields(editor)
 		if len(words) == 0 {
 			words = []string{"vi"}
 		}
-		run := exec.CommandContext(cmd.Context(), words[0], slices.Concat(words[1:], []string{"--", cfg.Path})...) //nolint:gosec // the user's own editor
+		run := exec.CommandContext(cmd.Context(), words[0], append(words[1:], cfg.Path)...) //nolint:gosec // the user's own editor
 		run.Stdin, run.Stdout, run.Stderr, run.Env = d.In, os.Stdout, os.Stderr, d.Env
 		if err := run.Run(); err != nil {
 			return agency.Errorf(agency.CodeUsage, "the editor %s failed: %w", words[0], err).WithHint("set EDITOR to another one")
