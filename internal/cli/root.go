@@ -97,7 +97,7 @@ func (a *App) maintenance(d *command.Deps) []*cobra.Command {
 		maintain.NewInit(d), maintain.NewPresets(d), maintain.NewDoctor(d), maintain.NewSnapshot(d), maintain.NewCollect(d),
 		maintain.NewDatabase(d, maintain.DatabaseParts{Restore: a.RestoreDatabase, Rebuild: a.RebuildDatabase}),
 		maintain.NewTrust(d), maintain.NewConfig(d), maintain.NewDaemon(d, maintain.DaemonParts{Run: a.RunDaemon, Log: a.DaemonLog}),
-		maintain.NewSchema(d), maintain.NewAPI(d), maintain.NewVersion(d),
+		maintain.NewService(d), maintain.NewSchema(d), maintain.NewAPI(d), maintain.NewVersion(d),
 	}
 }
 
