@@ -45,6 +45,7 @@ type ListRunsRequest struct {
 	Removed bool     `json:"removed,omitempty"`
 	Status  []string `json:"status,omitempty"` // only runs with these statuses; empty means all
 	Tag     string   `json:"tag,omitempty"`
+	Fields  []string `json:"fields,omitempty"` // only these fields of each run; empty means all
 }
 
 // ListRunsResponse holds runs, newest last.

@@ -32,7 +32,14 @@ func (d *Daemon) routes() *http.ServeMux {
 	streams := streams{d.sup, d.store, d.sched, d.finder, d.policy, d.Log, d.untilStop, d.isStopping}
 	wrappers := &wrappers{sup: d.sup, tmux: d.tmux, log: d.Log}
 	handle(d, mux, api.CreateRun, runs.createRun)
-	handle(d, mux, api.ListRuns, runs.listRuns)
+	d.serveOperation(mux, api.ListRuns.Describe(), func(ctx context.Context, req any) (any, error) {
+		list := req.(*api.ListRunsRequest)
+		resp, err := runs.listRuns(ctx, *list)
+		if err != nil {
+			return nil, err
+		}
+		return resp.Only(list.Fields)
+	})
 	handle(d, mux, api.ShowRun, runs.showRun)
 	handle(d, mux, api.ExplainRun, runs.explainRun)
 	handle(d, mux, api.AnswerRun, runs.answerRun)

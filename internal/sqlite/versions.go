@@ -20,7 +20,7 @@ type memory struct {
 }
 
 // memoryLimit is how many runs are kept, of about 2 KB each.
-const memoryLimit = 4000
+const memoryLimit = 12_000
 
 // recall fills in the runs whose versions are known and returns the seqs of the others.
 func (m *memory) recall(versions []version, runs []agency.Run) (missing []int64) {

@@ -39,6 +39,14 @@ func RunColumns() []Column {
 // PipeColumns returns the columns of runs where no terminal limits them.
 func PipeColumns() []Column { return RunColumns()[:5] }
 
+// RunFields returns the fields of a run, by their names in JSON, that its columns and its place in
+// a list need.
+func RunFields() []string {
+	return []string{
+		"id", "handle", "name", "status", "summary", "problem", "since", "pr_number", "runner", "repo", "created_at", "removed_at",
+	}
+}
+
 // Cell returns the text of a run in a column, safe for a terminal. now is the time for ages.
 func (c Column) Cell(r *api.Run, now time.Time) string {
 	switch c {

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -92,6 +93,39 @@ func golden(t *testing.T, name, got string) {
 	}
 	if got != string(want) {
 		t.Errorf("%s: got\n%swant\n%s", name, got, want)
+	}
+}
+
+// The fields that a list asks for are all that its columns and its order need.
+func TestRunFields(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	pr := 7
+	runs := []api.Run{
+		{Handle: "1120-a", Name: "a", Status: agency.Working, Summary: "s", Runner: "codex", Repo: "/r/one", Since: at, CreatedAt: at, PRNumber: &pr},
+		{Handle: "1120-b", Status: agency.LabelFailed, Problem: "p", Runner: "shell", Repo: "/r/two", Since: at, CreatedAt: at.Add(time.Hour), RemovedAt: &at},
+		{Handle: "1120-c", Status: agency.NeedsInput, Summary: "q", Runner: "shell", Repo: "/r/two", Since: at.Add(time.Minute), CreatedAt: at},
+		{Handle: "1120-d", Status: agency.NeedsInput, Summary: "q", Runner: "shell", Repo: "/r/two", Since: at, CreatedAt: at.Add(time.Hour)},
+	}
+	part, err := api.ListRunsResponse{Runs: runs}.Only(command.RunFields())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resp api.ListRunsResponse
+	if err := json.Unmarshal(data, &resp); err != nil {
+		t.Fatal(err)
+	}
+	now := at.Add(3 * time.Hour)
+	for i, want := range view.ByNeed(runs) {
+		got := view.ByNeed(resp.Runs)[i]
+		for _, c := range command.RunColumns() {
+			if c.Cell(&got, now) != c.Cell(&want, now) || got.Ref() != want.Ref() {
+				t.Errorf("row %d, %s: got %q, want %q", i, c, c.Cell(&got, now), c.Cell(&want, now))
+			}
+		}
 	}
 }
 

@@ -44,6 +44,11 @@ func (f *format) check(asJSON, watch bool) error {
 	return nil
 }
 
+// isColumns reports whether runs are printed by columns or names, and not by any of their fields.
+func (f *format) isColumns() bool {
+	return f.output != "json" && f.output != "yaml" && !strings.Contains(f.format, "{{")
+}
+
 // print writes runs in the chosen format; it reports false when the usual table is wanted.
 func (f *format) print(w io.Writer, d *command.Deps, runs []api.Run) (done bool, err error) {
 	table := command.NewTable(runs, d.Now())

@@ -80,7 +80,11 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := o.list(cmd.Context(), client)
+	var fields []string
+	if o.format.isColumns() && !o.JSON {
+		fields = command.RunFields()
+	}
+	resp, err := o.list(cmd.Context(), client, fields)
 	if err != nil {
 		return err
 	}
@@ -103,9 +107,9 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 }
 
 // list asks for the runs of the repository that the options or the working directory mean. Outside
-// of any repository, and without --repo, it is all runs.
-func (o *listOptions) list(ctx context.Context, client *api.Client) (api.ListRunsResponse, error) {
-	req := api.ListRunsRequest{Removed: o.all, Status: command.OrEmpty(o.status), Tag: o.tag}
+// of any repository, and without --repo, it is all runs. They have the given fields; none means all.
+func (o *listOptions) list(ctx context.Context, client *api.Client, fields []string) (api.ListRunsResponse, error) {
+	req := api.ListRunsRequest{Removed: o.all, Status: command.OrEmpty(o.status), Tag: o.tag, Fields: fields}
 	if !o.allRepos {
 		req.Dir = o.Dir
 		if o.repo != "" {

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/clitest"
+	"agency/internal/cli/command"
 )
 
 // An agent's text is printed without its control characters.
@@ -91,7 +92,9 @@ func TestListAsksForItsRepository(t *testing.T) {
 		if err := json.Unmarshal(d.Last, &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(test.want(b.Home), got); diff != "" {
+		want := test.want(b.Home)
+		want.Fields = command.RunFields() // as for every table
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", test.args, diff)
 		}
 	}

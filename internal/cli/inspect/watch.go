@@ -58,7 +58,7 @@ func (o *listOptions) watchList(ctx context.Context) error {
 			}
 			return err
 		}
-		resp, err := o.list(ctx, client)
+		resp, err := o.list(ctx, client, nil)
 		if ctx.Err() != nil {
 			return nil
 		}
