@@ -86,7 +86,7 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 // runs returns the commands of package run.
 func (a *App) runs(d *command.Deps) []*cobra.Command {
 	return []*cobra.Command{
-		run.NewRun(d, a.Exec), run.NewAttach(d, a.Exec), run.NewSend(d), run.NewAnswer(d), run.NewStop(d), run.NewResume(d), run.NewRemove(d),
+		run.NewRun(d, a.Exec), run.NewAttach(d, a.Exec), run.NewNext(d, a.Exec), run.NewSend(d), run.NewAnswer(d), run.NewStop(d), run.NewResume(d), run.NewRemove(d),
 		run.NewFlag(d), run.NewUnflag(d), run.NewTags(d), run.NewReport(d), run.NewMCP(d), run.NewLine(d),
 	}
 }
