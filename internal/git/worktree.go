@@ -112,6 +112,20 @@ func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at s
 	}
 }
 
+// Made reports whether anything but git can have written into the folder of a worktree: it cannot
+// while the folder is empty or absent, or when the making of the worktree was cut short.
+func (g *Git) Made(ctx context.Context, repo agency.Repo, path string) (bool, error) {
+	w, err := g.find(ctx, repo, path)
+	if err != nil || w != nil {
+		return w != nil && !w.unfinished(), err
+	}
+	entries, err := os.ReadDir(path)
+	if missing(err) {
+		return false, nil
+	}
+	return len(entries) > 0, err
+}
+
 // entryOf returns the folder with git's data about a worktree. Its name is the last part of the
 // worktree's first path, which is unique.
 func entryOf(repo agency.Repo, path string) string {

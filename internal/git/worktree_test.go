@@ -268,9 +268,20 @@ func TestUnfinishedWorktree(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
 	path := filepath.Join(tempDir(t), "wt")
+	made := func(want bool) {
+		t.Helper()
+		if got, err := g.Made(t.Context(), repo, path); got != want || err != nil {
+			t.Errorf("made: %v, %v; want %v", got, err, want)
+		}
+	}
+	made(false)
+	check(t, os.Mkdir(path, 0o700))
+	made(false)
 	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", false))
+	made(true)
 	write(t, filepath.Join(repo.CommonDir, "worktrees", "wt", "locked"), "initializing")
 	wantWorktree(t, g, repo, path, "b", false)
+	made(false)
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 	check(t, g.DeleteBranch(t.Context(), repo, "b"))
 	wantNothingLeft(t, repo, path, "b")

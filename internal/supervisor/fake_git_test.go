@@ -146,6 +146,11 @@ func (g *fakeGit) Leftover(_ agency.Repo, path string) (bool, error) {
 	return err == nil || g.worktrees[path] != "" && g.moved[path] == "", nil
 }
 
+func (g *fakeGit) Made(_ context.Context, _ agency.Repo, path string) (bool, error) {
+	_, err := os.Lstat(path)
+	return err == nil, nil
+}
+
 func (g *fakeGit) HasBranch(_ context.Context, _ agency.Repo, branch string) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -405,12 +405,13 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 
 // continueStart decides on a wrapper that may wait to be let go, because the daemon that started it
 // ended: it may start its runner if the worktree is prepared, and otherwise the creation is undone.
+// So is that of a record that was rebuilt, which does not know the token of such a wrapper.
 func (s *settler) continueStart(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	now, err := s.store.Run(ctx, r.ID)
 	if err != nil || now.Attempt.State != agency.Queued || now.Attempt.Number > 1 {
 		return err == nil, err
 	}
-	prepared, err := s.prepared(ctx, now)
+	prepared, _, err := s.prepared(ctx, now)
 	switch {
 	case err != nil:
 		return false, err
@@ -424,14 +425,14 @@ func (s *settler) continueStart(ctx context.Context, r *agency.Run) (alive bool,
 
 // prepared reports whether the record has the worktree of a run as prepared for its agent. A record
 // that was rebuilt from a run's folder has no steps: any may be done.
-func (s *settler) prepared(ctx context.Context, r *agency.Run) (bool, error) {
+func (s *settler) prepared(ctx context.Context, r *agency.Run) (prepared, rebuilt bool, err error) {
 	steps, err := s.store.Steps(ctx, r.ID, 1)
 	for _, step := range steps {
 		if step.Name == stepScaffold {
-			return step.DoneAt != nil, err
+			return step.DoneAt != nil, false, err
 		}
 	}
-	return len(steps) == 0, err
+	return false, len(steps) == 0, err
 }
 
 // undoUnstarted undoes the creation of a run whose runner could not be started, unless that is

@@ -68,6 +68,7 @@ type Git interface {
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
 	// Leftover reports whether files of a worktree, or git's entry for it, are left.
 	Leftover(repo agency.Repo, path string) (bool, error)
+	Made(ctx context.Context, repo agency.Repo, worktree string) (bool, error)
 	HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error)
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
 	Exclude(repo agency.Repo, pattern string) error

@@ -82,7 +82,7 @@ func (s *settler) lockUndo(ctx context.Context, id agency.RunID) (unlock func(),
 // ran unnoticed and changed something, that is saved first; worked reports whether its branch or a
 // snapshot stays. foreign means that agency did not make the branch.
 func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) (worked bool, err error) {
-	prepared, err := s.prepared(ctx, r)
+	prepared, rebuilt, err := s.prepared(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -94,6 +94,13 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 	repo, err := s.repos.of(ctx, r)
 	if err != nil {
 		return false, err
+	}
+	if rebuilt {
+		made, err := s.git.Made(ctx, repo, r.Worktree)
+		if err != nil {
+			return false, err
+		}
+		prepared = made
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && prepared {
 		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was undone"); err != nil {

@@ -69,3 +69,25 @@ func (w *world) awaitCommit(subject string) (branch string) {
 	})
 	return branch
 }
+
+// A run that was being created when the record was lost is taken back after a rebuild: its wrapper
+// waits for a daemon that knows it, and its worktree is half made.
+func TestCreationAfterARebuild(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"worktree.branched", "create.worktree.made"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.hold(point, "run", "--name", "target", "--prompt", asks)
+			pids := w.daemons()
+			w.kill(pids)
+			w.awaitDeath(pids)
+			w.awaitClient()
+			w.deleted("agency.db")
+			w.must("db", "rebuild")
+			w.must("ls")
+			w.calm(false)
+			w.must("run", "--name", "target", "--prompt", asks)
+		})
+	}
+}
