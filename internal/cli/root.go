@@ -114,7 +114,7 @@ func helpOn(help *cobra.Command, args []string) error {
 }
 
 // dangerous are flags that no mistyped flag may become.
-var dangerous = []string{"all", "apply", "dangerously-skip-permissions", "delete-branch", "discard", "force"}
+var dangerous = []string{"apply", "dangerously-skip-permissions", "delete-branch", "discard", "force"}
 
 // nearestFlag returns the flag nearest to one that does not exist, or "". It never proposes one that
 // destroys something.
@@ -125,7 +125,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	}
 	known := []string{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && !slices.Contains(dangerous, f.Name) {
+		if !f.Hidden && !slices.Contains(dangerous, f.Name) && (f.Name != "all" || cmd.Name() != "stop") {
 			known = append(known, f.Name)
 		}
 	})

@@ -40,7 +40,7 @@ func (c *Config) Preset(name string) (Preset, error) {
 	err := agency.Errorf(agency.CodeSpecInvalid, "there is no preset named %q", clip(name))
 	switch near := agency.Nearest(name, known); {
 	case near != "":
-		return Preset{}, err.WithHint("did you mean %s?", near)
+		return Preset{}, err.WithHint("did you mean %s? The presets are %s", near, strings.Join(known, ", "))
 	case len(known) > 0:
 		return Preset{}, err.WithHint("the presets are %s", strings.Join(known, ", "))
 	default:

@@ -96,12 +96,23 @@ func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error)
 		}
 		return nil, agency.Errorf(agency.CodeRunAmbiguous, "%q could be %s", ref, strings.Join(candidates, ", ")).
 			WithDetail("candidates", candidates).WithHint("type more of it")
-	case ref != "" && len(ref) < agency.MinPrefix:
-		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).
-			WithHint("a part of a name must have %d characters or more; agency ls shows all runs", agency.MinPrefix)
-	default:
-		return nil, agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref).WithHint("agency ls --all-repos --all")
 	}
+	missing := agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref)
+	all, err := rs.Runs(ctx, agency.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for i := range all {
+		names = append(names, all[i].Ref())
+	}
+	if near := agency.Nearest(ref, names); near != "" {
+		return nil, missing.WithHint("did you mean %s? all runs: agency ls --all-repos --all", near)
+	}
+	if ref != "" && len(ref) < agency.MinPrefix {
+		return nil, missing.WithHint("a part of a name must have %d characters or more; agency ls shows all runs", agency.MinPrefix)
+	}
+	return nil, missing.WithHint("agency ls --all-repos --all")
 }
 
 // hold finds a run and excludes other operations on it until release is called. The run is as it is
