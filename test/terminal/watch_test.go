@@ -121,3 +121,32 @@ func TestWatchFitsItsTerminal(t *testing.T) {
 
 const asking = `{"schema_version": "1.0", "status": "needs_input", "updated_at": "", "summary": "s",
 "questions": ["Welche 界界 Bibliothek soll es sein, die alte oder die neue?"], "blockers": [], "how_to_test": "", "risks": []}`
+
+// Keys act on a run of the list, and q leaves it.
+func TestWatchKeys(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	start(t, f, echo, "--name", "one")
+	start(t, f, echo, "--name", "two")
+	p := shell(t, server(t, f), 100, 24)
+	p.enters("clear; agency ls --watch; echo left with $?")
+	p.until("the list", func(screen string) bool { return strings.Count(screen, "active") == 2 })
+	p.types("j")
+	p.types("j") // two is the newest, so one is the second
+	p.keys("Enter")
+	p.shows("hello from the agent")
+	p.shows("F12: leave")
+	p.keys("F12")
+	p.until("the list again", func(screen string) bool { return strings.Contains(screen, "STATUS") })
+	p.types("x")
+	p.shows("one is stopped")
+	p.shows("(any key: back to the list)")
+	p.types(" ")
+	p.until("the end of the run in the list", func(screen string) bool {
+		return strings.Contains(screen[strings.LastIndex(screen, "STATUS"):], " stopped ")
+	})
+	p.types("q")
+	p.line("left with 0")
+	p.enters("stty -a | grep -c ' -echo '; echo counted") // the terminal is as it was
+	p.until("no line that says -echo", func(screen string) bool { return strings.Contains(screen, "\n0\ncounted") })
+}

@@ -46,9 +46,23 @@ func (o *listOptions) watchList(ctx context.Context) error {
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
 		defer func() { _, _ = io.WriteString(o.Out, "\r\x1b[J") }() // the ^C that the terminal has echoed
+		if w.keys, err = term.ReadKeys(o.In); err == nil {
+			defer w.keys.Release()
+			w.keys.Next()
+		}
 	}
 	for {
 		select {
+		case key, ok := <-w.pressed():
+			if !ok || key == "q" || key == "ctrl-c" {
+				return nil
+			}
+			w.press(ctx, key)
+			w.keys.Next()
+			if err := w.show(w.shown); err != nil {
+				return err
+			}
+			continue
 		case <-changed:
 		case <-resized:
 		case <-clock.C:
@@ -79,9 +93,18 @@ type listWatch struct {
 	canvas  term.Canvas
 	last    []byte                  // as JSON
 	seen    map[agency.RunID]string // the line of each run that is listed
+
+	keys   *term.Keys // nil when no user can type
+	shown  api.ListRunsResponse
+	chosen agency.RunID // the run that keys act on; empty until one is pressed
+	left   bool         // another command has the screen, until a key is pressed
 }
 
 func (w *listWatch) show(resp api.ListRunsResponse) error {
+	w.shown = resp
+	if w.left {
+		return nil
+	}
 	switch {
 	case w.app.JSON:
 		text, err := json.Marshal(resp.Runs)
@@ -91,8 +114,20 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		w.last = text
 		return w.app.PrintLine(resp)
 	case w.inPlace:
-		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
-			return top(strings.Split(strings.TrimRight(w.app.RunTable(view.ByNeed(resp.Runs), w.repos), "\n"), "\n"), rows-1)
+		var out io.Writer = w.app.Out
+		if w.keys != nil {
+			out = term.RawWriter{W: out}
+		}
+		runs := view.ByNeed(resp.Runs)
+		w.canvas.Paint(w.app.Terminal, out, func(rows int) []string {
+			lines := strings.Split(strings.TrimRight(w.app.RunTable(runs, w.repos), "\n"), "\n")
+			if at := w.choice(runs); at >= 0 {
+				lines[at+1] = term.Reversed(lines[at+1])
+				if below := at + 3 - rows; below > 0 { // the chosen run stays on the screen
+					lines = slices.Concat(lines[:1], lines[1+below:])
+				}
+			}
+			return top(lines, rows-1)
 		})
 		return w.app.Out.Failed()
 	}

@@ -16,6 +16,9 @@ type Canvas struct {
 	rows    int
 }
 
+// Forget makes the next Paint begin below what another program has written.
+func (c *Canvas) Forget() { *c = Canvas{} }
+
 // Paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the
 // first line of the list above the cursor; the others are not touched. A terminal that changed its
 // size has moved its text in its own way, so there the list is written over it from the top. lines
