@@ -97,7 +97,8 @@ func TestGo(t *testing.T) {
 	f.wait()
 }
 
-// A wrapper whose session ends while it waits never starts its runner.
+// A wrapper whose session ends while it waits never starts its runner, and leaves no record: its
+// start was cut off, which is no fault of the runner.
 func TestNoGo(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `touch ran`)
@@ -106,12 +107,11 @@ func TestNoGo(t *testing.T) {
 	f.begin(true)
 	receive(t, "the first update", d.updates)
 	f.signal(unix.SIGHUP)
-	if exit := lastUpdate(t, d, "exit", hasExit).Exit; exit.EndedBy != agency.EndedByStartFailed || !strings.Contains(exit.Error, "its session was ended") {
-		t.Errorf("told %+v", exit)
-	}
 	f.wait()
-	if _, err := os.Lstat(f.launch.AttemptDir + "/started.json"); err == nil {
-		t.Error("the runner was started")
+	for _, name := range []string{"started.json", "runner_done.json"} {
+		if _, err := os.Lstat(filepath.Join(f.launch.AttemptDir, name)); err == nil {
+			t.Errorf("there is %s", name)
+		}
 	}
 }
 

@@ -148,6 +148,14 @@ func (w *wrapper) run() int {
 		setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
 		err = w.startRunner()
 	}
+	if errors.Is(err, errCutOff) {
+		// Without a record of a start or an exit, the daemon takes the start as cut off, not as the
+		// failure of the runner's program.
+		cancel()
+		<-clientDone
+		w.out.close()
+		return agency.ExitError
+	}
 	var exit *agency.Exit
 	if err == nil {
 		exit = w.supervise()
@@ -212,6 +220,9 @@ func (w *wrapper) startRunner() error {
 	return nil
 }
 
+// errCutOff is why a wrapper ends whose session ended, or was ended, before the daemon let it start.
+var errCutOff = errors.New("its session was ended before its worktree was made")
+
 // goLimit bounds the wait for the daemon's go. Making a worktree may take ten minutes.
 const goLimit = 15 * time.Minute
 
@@ -234,7 +245,7 @@ func (w *wrapper) awaitGo() error {
 			return errors.New("it was stopped before its worktree was made")
 		case sig := <-w.signals:
 			if sig == unix.SIGTERM || sig == unix.SIGHUP {
-				return errors.New("its session was ended before its worktree was made")
+				return errCutOff
 			}
 		case <-late.C:
 			return fmt.Errorf("its worktree was not made in %s", goLimit)
