@@ -27,7 +27,7 @@ func Edit(ctx context.Context, env []string, what string) (string, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "TASK.md")
 	// EDITOR can have arguments, so a shell takes it apart, as git does.
-	cmd := exec.CommandContext(ctx, "sh", "-c", Editor(env)+` "$1"`, "sh", path) //nolint:gosec // the user's own editor
+	cmd := exec.CommandContext(ctx, "sh", "-c", Editor(env)+` "$1"`, "sh", path)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
