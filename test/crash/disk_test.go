@@ -86,7 +86,7 @@ func TestFullDiskLog(t *testing.T) {
 		"read go <"+w.path("go")+"; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; read go <"+w.path("go"))
 	fillDisk()
 	w.pass()
-	lost := regexp.MustCompile(`in which (\d+) bytes are missing`)
+	lost := regexp.MustCompile(`log lost: +(\d+) bytes`)
 	w.await("show to tell", func() bool { return lost.MatchString(w.must("show", "loud")) })
 	w.pass()
 	w.must("wait", "loud", "--timeout", "20s")
@@ -206,11 +206,11 @@ func TestDiskLowAlert(t *testing.T) {
 		told, _ := os.ReadFile(w.path("told"))
 		return strings.Count(string(told), `"msg_type":"host.disk"`) == 1 && strings.Contains(string(told), w.f.Data)
 	})
-	if list := w.must("alerts"); !regexp.MustCompile(`(?m)^a_\S+ +host +host\.disk .* 1x +\d+ MiB left, `).MatchString(list) {
+	if list := w.must("alerts"); !regexp.MustCompile(`(?m)^\S+ +\S+ +a disk is nearly full: \d+ MiB left, .*agency gc$`).MatchString(list) {
 		t.Error(list)
 	}
 	elsewhere := "git init -q elsewhere && cd elsewhere && exec \"$0\" alerts" // agency was never used there
-	if r := w.f.Command("", "sh", "-c", elsewhere, filepath.Join(bin, "agency")); !strings.Contains(r.Stdout, "host.disk") {
+	if r := w.f.Command("", "sh", "-c", elsewhere, filepath.Join(bin, "agency")); !strings.Contains(r.Stdout, "a disk is nearly full") {
 		t.Errorf("in another repository: %+v", r)
 	}
 	pids := w.daemons()
@@ -299,7 +299,7 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 	}
 	fillDisk()
 	w.useUp()
-	if r := w.f.Agency("stop", "target"); r.Exit != 0 || !strings.Contains(r.Stdout, "target is killed") || !strings.Contains(r.Stderr, "not in the record yet") {
+	if r := w.f.Agency("stop", "target"); r.Exit != 0 || !strings.Contains(r.Stdout, "target is stopped") || !strings.Contains(r.Stderr, "not in the record yet") {
 		t.Fatalf("stop: %+v", r)
 	}
 	w.kill(w.marked(w.run("other").ID))
