@@ -20,9 +20,10 @@ func NewNext(d *command.Deps, exec Exec) *cobra.Command {
 		Short:   "Attach to the run that has waited for you longest",
 		GroupID: "run",
 		Long: `Attaches to the run that needs you and has waited longest, in this repository,
-or outside of one in all. It is an error (exit status 3) when no run needs you.`,
+or outside of one in all. It is an error (exit status 3) when no run needs you.
+With --print it goes into other commands: agency answer "$(agency next --print)".`,
 		Example: `  agency next
-  agency answer $(agency next --print)`,
+  agency next --print`,
 		Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		client, err := d.Client()
