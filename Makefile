@@ -53,6 +53,14 @@ crash: deps ## kill every process at every step, check what is left, and print a
 crash-soak: deps ## let many clients do anything while anything is killed N times (default 1000); SEED=... repeats one
 	cd test/crash && AGENCY_CRASH_SOAK=$(or $(N),1000) AGENCY_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run TestSoak -timeout 12h
 
+.PHONY: dist
+dist: ## make archives, Debian packages, lists of modules and checksums in dist/ (needs GNU tar)
+	@sh scripts/dist.sh '$(VERSION)'
+
+.PHONY: reproducible
+reproducible: ## make dist twice, in two clones, and compare; then install, use and purge the package, as root
+	@sh scripts/reproducible.sh
+
 .PHONY: upgrade
 upgrade: deps ## start runs with BASE=COMMIT (default: the commit before), upgrade, and downgrade again
 	@sh scripts/upgrade.sh '$(or $(BASE),HEAD~1)'

@@ -144,6 +144,7 @@ func (b *bench) normal(text string) string {
 		{`"start_ticks": [0-9]+`, `"start_ticks": "<TICKS>"`},
 		{`"boot_id": "[^"]+"`, `"boot_id": "<BOOT_ID>"`},
 		{`"(last_)?seq":( ?)[0-9]+`, `"${1}seq":$2"<SEQ>"`},
+		{`"commit": ""`, `"commit": "<SHA>"`},
 		{`"go": "[^"]+"`, `"go": "<VERSION>"`},
 		{`"(os|arch)": "[^"]+"`, `"$1": "<PLATFORM>"`},
 		{`"text": "[0-9]+\.[0-9]+[0-9a-z.]*"`, `"text": "<VERSION>"`},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +18,23 @@ func NewVersion(d *command.Deps) *cobra.Command {
 	}, func(*cobra.Command, []string) error { return PrintVersion(d) })
 }
 
+// commit returns the commit that the program was built from; empty when the build did not record it.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // PrintVersion prints the version of the program.
 func PrintVersion(d *command.Deps) error {
-	return d.Print(map[string]any{"version": d.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, func(w io.Writer) {
+	return d.Print(map[string]any{"version": d.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "commit": commit()}, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "agency %s\n", d.Version)
 	})
 }
