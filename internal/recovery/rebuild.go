@@ -79,6 +79,12 @@ func (d Database) rebuildInto(ctx context.Context, path string, repos Repos, don
 			found.Run.Repo = recordedRepo(ctx, repos, found.Run.Repo)
 			did, err = store.Rebuild(ctx, found)
 		}
+		if agency.IsCode(err, agency.CodeNameExists) {
+			// The folder of the other run may be older than its removal, for example because the disk
+			// was full. Without its name this one is still known, by its handle.
+			found.Run.Name = ""
+			did, err = store.Rebuild(ctx, found)
+		}
 		switch {
 		case agency.IsCode(err, agency.CodeDBError):
 			return err // the error is not about this run

@@ -113,6 +113,33 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 	}
 }
 
+// A rebuild brings back a run whose name the folder of another run has still, because the disk was
+// full when that run was removed.
+func TestRebuildOfTwoRunsOfAName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	runTarget(w)
+	first := w.target()
+	w.must("stop", "target")
+	stale, err := os.ReadFile(filepath.Join(first.Dir, "meta.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must("rm", "target")
+	runTarget(w)
+	second := w.target()
+	w.must("daemon", "stop")
+	if err := os.WriteFile(filepath.Join(first.Dir, "meta.json"), stale, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.deleted("agency.db")
+	w.must("db", "rebuild")
+	w.must("stop", second.ID)
+	w.must("rm", second.ID)
+	w.must("rm", first.ID)
+	w.calm(false)
+}
+
 // A daemon that is asked to stop while it restores a deleted record ends, and does not begin again in
 // the same process. The next daemon has that record.
 func TestDatabaseDeletedAtAStop(t *testing.T) {
