@@ -16,7 +16,7 @@ help: ## print this help
 
 .PHONY: build
 build: ## build bin/agency
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/agency ./cmd/agency
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '$(LDFLAGS)' -o bin/agency ./cmd/agency
 
 .PHONY: install
 install: build ## copy the program to $(PREFIX)/bin (default: /usr/local/bin)

@@ -8,7 +8,7 @@ export SOURCE_DATE_EPOCH CGO_ENABLED=0 LC_ALL=C TZ=UTC
 rm -rf dist
 mkdir -p dist/work/completions
 flags="-s -w -X main.version=$version"
-go build -trimpath -ldflags "$flags" -o dist/work/agency ./cmd/agency
+go build -trimpath -buildvcs=true -ldflags "$flags" -o dist/work/agency ./cmd/agency
 for shell in bash zsh fish; do dist/work/agency completion "$shell" > "dist/work/completions/agency.$shell"; done
 
 # spdx PROGRAM: the modules that a program is built from.
@@ -26,7 +26,7 @@ for system in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
     os=${system%/*} arch=${system#*/}
     name=agency_${version}_${os}_${arch}
     mkdir -p "dist/work/$name"
-    GOOS=$os GOARCH=$arch go build -trimpath -ldflags "$flags" -o "dist/work/$name/agency" ./cmd/agency
+    GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=true -ldflags "$flags" -o "dist/work/$name/agency" ./cmd/agency
     cp -R README.md CHANGELOG.md LICENSE dist/work/completions "dist/work/$name/"
     chmod -R u=rwX,go=rX "dist/work/$name"
     find "dist/work/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
