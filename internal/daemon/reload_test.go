@@ -88,10 +88,11 @@ func TestReloadTriesAgain(t *testing.T) {
 	d, _ := reloading(t, filepath.Join(t.TempDir(), "agency.db"))
 	d.reload(t.Context())
 	outbox := &refusing{d.store, errors.New("the disk is full")}
-	d.notifier.Store(notify.New(notify.Settings{
+	before := d.notifier.Swap(notify.New(notify.Settings{
 		Routes: []notify.Route{{Channel: notify.NewCommand("tell", []string{"true"})}}, Zone: time.UTC, Outbox: outbox, Log: d.Log,
 		Now: time.Now, Random: func() float64 { return 0.5 },
 	}))
+	before.Stop()
 	d.startChannels(t.Context())
 	d.reload(t.Context())
 	outbox.err = nil
