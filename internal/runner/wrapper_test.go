@@ -452,7 +452,8 @@ func TestEndTreeBelowTheServer(t *testing.T) {
 	defer func() { _ = server.Close() }()
 	const mark = "AGENCY_TEST_MARK=dying"
 	begin := func() (wrapper agency.Process, agent int) {
-		cmd := exec.Command("sh", "-c", mark+" sleep 100 & echo $!; wait")
+		// The agent prints its pid itself: before its exec it does not carry the mark.
+		cmd := exec.Command("sh", "-c", mark+" sh -c 'echo $$; exec sleep 100' & wait")
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
