@@ -216,23 +216,24 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 		removal.Branch = ""
 		return nil
 	}
-	return s.removeEmptyBranch(ctx, r, repo, removal)
+	s.removeEmptyBranch(ctx, r, repo, removal)
+	return nil
 }
 
 // removeEmptyBranch deletes the branch of a run whose worktree is gone if all of it is in its base.
-func (s *Supervisor) removeEmptyBranch(ctx context.Context, r *agency.Run, repo agency.Repo, removal *Removal) error {
+// A branch that it cannot delete stays, with a warning: the run is removed all the same.
+func (s *Supervisor) removeEmptyBranch(ctx context.Context, r *agency.Run, repo agency.Repo, removal *Removal) {
 	tip, err := s.Git.Contained(ctx, repo, r.Branch, r.Commit, r.Base)
 	if err == nil && tip != "" {
 		err = s.Git.DeleteBranchAt(ctx, repo, r.Branch, tip)
 	}
 	if err != nil {
-		return err
+		removal.Warnings = append(removal.Warnings, "branch "+r.Branch+" stays: "+agency.AsError(err).Message)
+		return
 	}
-	there, err := s.Git.HasBranch(ctx, repo, r.Branch)
-	if !there && err == nil {
+	if there, err := s.Git.HasBranch(ctx, repo, r.Branch); err == nil && !there {
 		removal.Branch = ""
 	}
-	return err
 }
 
 // removeWithout removes the worktree of a run whose repository err proves to be gone. Its work

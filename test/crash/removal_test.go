@@ -72,7 +72,7 @@ func TestRemovalCutOff(t *testing.T) {
 
 	// This is the state that the earlier defect left.
 	going := r.Worktree + ".going"
-	if res := w.f.Command("", "git", "worktree", "add", "-q", r.Worktree, r.Branch); res.Exit != 0 {
+	if res := w.f.Command("", "git", "worktree", "add", "-q", "-b", r.Branch, r.Worktree); res.Exit != 0 {
 		t.Fatal(res.Stderr)
 	}
 	if err := os.Rename(r.Worktree, going); err != nil {
