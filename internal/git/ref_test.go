@@ -217,9 +217,16 @@ func TestContained(t *testing.T) {
 	sh(t, repo.Root, "branch", "own-too")
 	own := sh(t, repo.Root, "rev-parse", "HEAD")
 	for _, c := range []struct{ branch, from, base, want string }{
-		{"new", second, "", second}, {"new", second, "main", second}, {"merged", first, "main", second},
-		{"merged", first, "HEAD", ""}, {"own", second, "main", ""}, {"own-too", first, "main", ""}, {"own-too", first, "own-too", ""},
-		{"own-too", first, "HEAD", own}, {"merged", first, "no-such", ""}, {"gone", first, "main", ""},
+		{"new", second, "", second},
+		{"new", second, "main", second},
+		{"merged", first, "main", second},
+		{"merged", first, "HEAD", ""},
+		{"own", second, "main", ""},
+		{"own-too", first, "main", ""},
+		{"own-too", first, "own-too", ""},
+		{"own-too", first, "HEAD", own},
+		{"merged", first, "no-such", ""},
+		{"gone", first, "main", ""},
 	} {
 		if got, err := g.Contained(t.Context(), repo, c.branch, c.from, c.base); got != c.want || err != nil {
 			t.Errorf("%s from %.7s in %q: got %q, %v, want %q", c.branch, c.from, c.base, got, err, c.want)

@@ -42,8 +42,13 @@ func TestClosedSets(t *testing.T) {
 	f := newFixture(t)
 	c := connect(t, f, f.Repo, nil, "--tools", "all")
 	for _, tt := range []struct{ tool, argument, want string }{
-		{"run_list", "status", "needs input"}, {"run_wait", "for", "ready for review"}, {"run_answer", "decision", "allow"},
-		{"report_status", "status", "help"}, {"session_start", "on_failure", "ask"}, {"session_plan", "on_failure", "stop"}, {"session_show", "status", "cancelled"},
+		{"run_list", "status", "needs input"},
+		{"run_wait", "for", "ready for review"},
+		{"run_answer", "decision", "allow"},
+		{"report_status", "status", "help"},
+		{"session_start", "on_failure", "ask"},
+		{"session_plan", "on_failure", "stop"},
+		{"session_show", "status", "cancelled"},
 	} {
 		if got := c.enum(tt.tool, tt.argument); !slices.Contains(got, tt.want) {
 			t.Errorf("%s of %s can be %q, which lacks %q", tt.argument, tt.tool, got, tt.want)

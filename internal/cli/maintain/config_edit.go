@@ -127,7 +127,7 @@ func newConfigEdit(d *command.Deps) *cobra.Command {
 		if len(words) == 0 {
 			words = []string{"vi"}
 		}
-		run := exec.CommandContext(cmd.Context(), words[0], append(words[1:], cfg.Path)...) //nolint:gosec // the user's own editor
+		run := exec.CommandContext(cmd.Context(), words[0], append(words[1:], cfg.Path)...)
 		run.Stdin, run.Stdout, run.Stderr, run.Env = d.In, os.Stdout, os.Stderr, d.Env
 		if err := run.Run(); err != nil {
 			return agency.Errorf(agency.CodeUsage, "the editor %s failed: %w", words[0], err).WithHint("set EDITOR to another one")

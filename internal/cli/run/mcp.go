@@ -94,7 +94,7 @@ func (o *mcpOptions) reportTool(r mcp.Report) (any, error) {
 
 // configured lists for an agent which runners and presets new runs can have.
 func (o *mcpOptions) configured() (any, error) {
-	cfg, err := o.Deps.Config()
+	cfg, err := o.Config()
 	if err != nil {
 		return nil, err
 	}
