@@ -304,14 +304,23 @@ func (g *Git) Contained(ctx context.Context, repo agency.Repo, branch, from, bas
 	if err != nil || own != "" {
 		return "", err
 	}
+	// The commit from may be in no other branch by now: it can come from another run.
+	if only, err := g.Unmerged(ctx, repo, branch); err != nil || only {
+		return "", err
+	}
 	return tip, nil
 }
 
 // Unmerged reports whether the branch has commits that are in no other branch, in no
-// remote-tracking branch and not in the known commits: work that would be lost with it. A branch
-// that does not exist has none.
+// remote-tracking branch, in no tag, not in a detached HEAD of the main worktree and not in the known
+// commits: work that would be lost with it. A branch that does not exist has none.
 func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
-	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes"}
+	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes", "--tags"}
+	if _, err := g.run(ctx, repo, "symbolic-ref", "--quiet", "HEAD"); exited(err, 1) {
+		known = append(slices.Clone(known), "HEAD")
+	} else if err != nil {
+		return false, err
+	}
 	args = append(args, known...)
 	out, err := g.run(ctx, repo, append(args, "--")...)
 	if said(err, "bad revision 'refs/heads/"+branch+"'") {

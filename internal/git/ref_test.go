@@ -232,6 +232,14 @@ func TestContained(t *testing.T) {
 			t.Errorf("%s from %.7s in %q: got %q, %v, want %q", c.branch, c.from, c.base, got, err, c.want)
 		}
 	}
+	sh(t, repo.Root, "branch", "next", own) // of a run that began at the work of another one
+	sh(t, repo.Root, "branch", "-D", "own-too")
+	sh(t, repo.Root, "switch", "-q", "main")
+	sh(t, repo.Root, "branch", "-D", "own")
+	if got, err := g.Contained(t.Context(), repo, "next", own, "own"); got != "" || err != nil {
+		t.Errorf("a branch that alone has the commits that it began at: got %q, %v", got, err)
+	}
+	sh(t, repo.Root, "branch", "own-too", own)
 	sh(t, repo.Root, "switch", "-q", "--detach", own)
 	if got, err := g.Contained(t.Context(), repo, "own-too", first, "HEAD"); got != "" || err != nil {
 		t.Errorf("a branch that only a detached HEAD has: got %q, %v", got, err)

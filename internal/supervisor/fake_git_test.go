@@ -212,7 +212,7 @@ func (g *fakeGit) Diff(context.Context, agency.Repo, string, string, string, int
 func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.unmerged && len(known) == 1, nil
+	return g.unmerged && len(known) == 0, nil
 }
 
 // Contained returns the commit of a branch that is merged.

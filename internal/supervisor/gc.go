@@ -85,7 +85,7 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	case facts.Branch != r.Branch && facts.Ahead > 0:
 		return "commits that are not on its branch"
 	}
-	unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch, r.Commit)
+	unmerged, err := s.Git.Unmerged(ctx, repo, r.Branch)
 	switch {
 	case err != nil:
 		return "its branch cannot be read"

@@ -223,6 +223,9 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 // removeEmptyBranch deletes the branch of a run whose worktree is gone if all of it is in its base.
 // A branch that it cannot delete stays, with a warning: the run is removed all the same.
 func (s *Supervisor) removeEmptyBranch(ctx context.Context, r *agency.Run, repo agency.Repo, removal *Removal) {
+	if r.Attempt.ErrorCode == agency.CodeBranchExists {
+		return // it is not the branch of this run
+	}
 	tip, err := s.Git.Contained(ctx, repo, r.Branch, r.Commit, r.Base)
 	if err == nil && tip != "" {
 		err = s.Git.DeleteBranchAt(ctx, repo, r.Branch, tip)

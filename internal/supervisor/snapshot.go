@@ -122,7 +122,7 @@ func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) 
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}
-	known, saved := []string{r.Commit}, map[string]string{}
+	known, saved := []string{}, map[string]string{}
 	for i := range snapshots {
 		known = append(known, snapshots[i].Commit)
 		saved[snapshots[i].Ref] = snapshots[i].Commit
@@ -203,7 +203,7 @@ func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, di
 	if err != nil {
 		return err
 	}
-	unmerged, err := w.git.Unmerged(ctx, repo, r.Branch, append(known, r.Commit)...)
+	unmerged, err := w.git.Unmerged(ctx, repo, r.Branch, known...)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}
