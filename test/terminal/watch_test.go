@@ -139,6 +139,8 @@ func TestWatchKeys(t *testing.T) {
 	p.keys("F12")
 	p.until("the list again", func(screen string) bool { return strings.Contains(screen, "STATUS") })
 	p.types("x")
+	p.shows("x again: stop one")
+	p.types("x")
 	p.shows("one is stopped")
 	p.shows("(any key: back to the list)")
 	p.types(" ")

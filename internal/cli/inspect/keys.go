@@ -27,8 +27,9 @@ func (w *listWatch) choice(runs []api.Run) int {
 	return slices.IndexFunc(runs, func(r api.Run) bool { return r.ID == w.chosen })
 }
 
-// press does what a key means. j and k choose a run, the first one at the beginning; a key of
-// actions runs its command, whose output stays until the next key.
+// press does what a key means. j and k choose a run; a key of actions runs its command on that run,
+// and the command's output stays until the next key. Without a chosen run, as at the beginning, each
+// of them chooses the first one. x must be pressed twice.
 func (w *listWatch) press(ctx context.Context, key string) {
 	if w.left {
 		w.left = false
@@ -39,14 +40,19 @@ func (w *listWatch) press(ctx context.Context, key string) {
 		return
 	}
 	at := w.choice(runs)
+	again := w.stopping
+	w.stopping = ""
 	switch command := actions[key]; {
+	case at < 0 && (key == "j" || key == "k" || command != ""):
+		w.chosen = runs[0].ID
 	case key == "j":
 		w.chosen = runs[min(at+1, len(runs)-1)].ID
 	case key == "k":
 		w.chosen = runs[max(at-1, 0)].ID
+	case key == "x" && again != w.chosen:
+		w.stopping = w.chosen
 	case command != "":
-		w.chosen = runs[max(at, 0)].ID
-		w.run(ctx, command, &runs[max(at, 0)])
+		w.run(ctx, command, &runs[at])
 	}
 }
 

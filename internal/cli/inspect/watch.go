@@ -51,6 +51,8 @@ func (o *listOptions) watchList(ctx context.Context) error {
 			w.keys.Next()
 		}
 	}
+	// The list is asked for beside the keys, which work also while no daemon answers.
+	lists, asked, stale := make(chan listed, 1), false, false
 	for {
 		select {
 		case key, ok := <-w.pressed():
@@ -63,6 +65,20 @@ func (o *listOptions) watchList(ctx context.Context) error {
 				return err
 			}
 			continue
+		case got := <-lists:
+			asked = false
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case got.err != nil:
+				return got.err
+			}
+			if err := w.show(got.resp); err != nil {
+				return err
+			}
+			if !stale {
+				continue
+			}
 		case <-changed:
 		case <-resized:
 		case <-clock.C:
@@ -72,17 +88,20 @@ func (o *listOptions) watchList(ctx context.Context) error {
 			}
 			return err
 		}
-		resp, err := o.list(ctx, client, nil)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.show(resp); err != nil {
-			return err
+		if stale = asked; !asked {
+			asked = true
+			go func() {
+				resp, err := o.list(ctx, client, nil)
+				lists <- listed{resp, err}
+			}()
 		}
 	}
+}
+
+// listed is the answer to one request for the list.
+type listed struct {
+	resp api.ListRunsResponse
+	err  error
 }
 
 // listWatch remembers what was shown last.
@@ -98,6 +117,8 @@ type listWatch struct {
 	shown  api.ListRunsResponse
 	chosen agency.RunID // the run that keys act on; empty until one is pressed
 	left   bool         // another command has the screen, until a key is pressed
+
+	stopping agency.RunID // the run that another x stops
 }
 
 func (w *listWatch) show(resp api.ListRunsResponse) error {
@@ -126,6 +147,9 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 				if below := at + 3 - rows; below > 0 { // the chosen run stays on the screen
 					lines = slices.Concat(lines[:1], lines[1+below:])
 				}
+			}
+			if at := w.choice(runs); at >= 0 && w.stopping == w.chosen && rows > 3 {
+				return append(top(lines, rows-2), "x again: stop "+runs[at].Ref())
 			}
 			return top(lines, rows-1)
 		})

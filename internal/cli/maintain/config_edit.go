@@ -90,7 +90,7 @@ refused, and the file stays as it was.`,
 			target = to // users who keep the configuration elsewhere link to it
 		}
 		if err = os.MkdirAll(filepath.Dir(target), 0o700); err == nil {
-			err = file.WriteAtomic(target, edited)
+			err = file.WriteDurable(target, edited)
 		}
 		if err != nil {
 			return agency.Errorf(agency.CodeConfigInvalid, "write %s: %w", cfg.Path, file.Cause(err))

@@ -49,14 +49,13 @@ kills it at once. A run that has ended already is fine.`,
 	return cmd
 }
 
-// stopAll stops the live runs of the repository around the caller, or of all repositories outside of
-// one.
+// stopAll stops the live runs of the repository around the caller.
 func stopAll(cmd *cobra.Command, d *command.Deps) error {
 	client, err := d.Client()
 	if err != nil {
 		return err
 	}
-	resp, err := command.ListAround(cmd.Context(), client, api.ListRunsRequest{Dir: d.Dir, Status: []string{}})
+	resp, err := api.Call(cmd.Context(), client, api.ListRuns, api.ListRunsRequest{Dir: d.Dir, Status: []string{}})
 	if err != nil {
 		return err
 	}
