@@ -120,7 +120,11 @@ func manage(ctx context.Context, d *command.Deps, argv []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = d.Env, &said, &said, time.Second
 	if err := cmd.Run(); err != nil {
-		return agency.Errorf(agency.CodeInternal, "%s failed: %s", strings.Join(argv, " "), term.SafeLine(strings.TrimSpace(said.String()+" "+err.Error()))).
+		text := strings.TrimSpace(said.String())
+		if text == "" {
+			text = err.Error()
+		}
+		return agency.Errorf(agency.CodeUsage, "%s failed: %s", strings.Join(argv, " "), term.SafeLine(text)).
 			WithHint("none is needed: every command starts the daemon")
 	}
 	return nil
@@ -135,7 +139,8 @@ func (s *service) installed() (bool, error) {
 	return err == nil, err
 }
 
-// uninstall ends the service and removes its file, if it is there.
+// uninstall ends the service and removes its file, if it is there. It removes the file also when the
+// service manager fails, with a note.
 func (s *service) uninstall(ctx context.Context, d *command.Deps) (bool, error) {
 	there, err := s.installed()
 	if err != nil || !there {
@@ -143,7 +148,7 @@ func (s *service) uninstall(ctx context.Context, d *command.Deps) (bool, error) 
 	}
 	for _, argv := range s.stop {
 		if err := manage(ctx, d, argv); err != nil {
-			return false, err
+			d.Chat("agency: note: %s", agency.AsError(err).Message)
 		}
 	}
 	return true, os.Remove(s.Path)
@@ -193,6 +198,7 @@ the first command. It is a systemd user unit or a launchd agent.`,
 			}
 			for _, argv := range s.start {
 				if err := manage(ctx, d, argv); err != nil {
+					_ = os.Remove(s.Path)
 					return err
 				}
 			}
