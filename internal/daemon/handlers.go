@@ -192,7 +192,7 @@ func (d *Daemon) checkVersion(r *http.Request) error {
 		WithDetail("daemon_version", d.Version).
 		WithDetail("requests", d.inHand.Load()).
 		WithDetail("schema_version", SchemaVersion()).
-		WithHint("agency daemon stop   (runs continue; the next command starts a daemon of its own version)")
+		WithHint("stop it, and runs continue: agency daemon stop")
 }
 
 // reply sends data, or the error if there is one.

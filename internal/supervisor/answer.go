@@ -52,6 +52,8 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	}
 	asked := in.request(r.ID, req.PromptID)
 	switch now := status.PromptID(); {
+	case r.RemovedAt != nil:
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the answer", r.Ref()).WithHint("start a new run: agency run TASK")
 	case r.Attempt.State != agency.Running:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.Attempt.State).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())

@@ -77,6 +77,9 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 			return nil, agency.Delivery{}, promptChanged(r, promptID, now)
 		}
 	}
+	if r.RemovedAt != nil {
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the message", r.Ref()).WithHint("start a new run: agency run TASK")
+	}
 	if r.Attempt.State != agency.Running {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the message", r.Ref(), r.Attempt.State).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())

@@ -118,6 +118,8 @@ func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error)
 	a := &askedOf{Run: resp.Run, PromptID: view.PromptID(&resp.Run), Questions: []string{}, Screen: []string{}}
 	r := &a.Run
 	switch {
+	case r.RemovedAt != nil:
+		return nil, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the answer", r.Ref()).WithHint("start a new run: agency run TASK")
 	case r.State.Final():
 		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.State).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
