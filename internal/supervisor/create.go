@@ -66,6 +66,9 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 			s.views.showRuns(ctx, p.run)
 			return nil, err
 		}
+		// The creation may have failed because its time was over.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout())
+		defer cancel()
 		undoErr := s.settler.undo(ctx, p.run, err)
 		if undoErr != nil {
 			// For example the disk is full: settle again until the end can be recorded.
