@@ -43,7 +43,7 @@ wide one; on a narrow one PR is left out while no run has one, and RUN_ID for ru
 pipe there are always RUN_ID, NAME, STATUS, SUMMARY and PR, uncut.
 
 With --watch on a terminal, j and k choose a run, and Enter attaches to it; a answers it, d shows its
-diff, l its logs, x stops it, and q quits.
+diff, l its logs, x twice stops it, and q quits.
 
 --format takes columns (also AGE, RUNNER, REPO), or a template of one line: {{.name}} is a field of a
 run as --json has it, or a column.`,
