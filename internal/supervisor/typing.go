@@ -188,6 +188,7 @@ func (in *Input) confirm(ctx context.Context, r *agency.Run, text string, entere
 			return d // the terminal is going away
 		}
 		holds := sight.Holds(text)
+		stood = stood || holds // a slow agent draws the text only after Enter
 		reacted := d.Effect == agency.EffectOutput || l.OutputAt.After(entered.at)
 		since, limit := time.Since(begin), takenWait
 		if !reacted {

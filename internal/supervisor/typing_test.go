@@ -156,6 +156,27 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// A slow agent draws the text only after Enter; that it leaves the input box then confirms it, too.
+func TestConfirmOfATextDrawnLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.SightFunc = composing
+		r, p := w.started("fix-login")
+		w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
+		w.tmux.show("> ")
+		p.link.EnterFunc = func() agency.Delivery {
+			w.tmux.show("> hello")
+			w.after(500*time.Millisecond, func() { w.tmux.show("> ") })
+			return agency.Delivery{Effect: agency.EffectOutput}
+		}
+		_, got, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
+		if want := (agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	})
+}
+
 // An Enter that became part of the text is pressed once more while the text is in the input box,
 // and not after that.
 func TestEnterAgain(t *testing.T) {
