@@ -98,7 +98,7 @@ func TestGo(t *testing.T) {
 }
 
 // A wrapper whose session ends while it waits never starts its runner, and leaves no record: its
-// start was cut off, which is no fault of the runner.
+// start was cut off, and the runner is not at fault.
 func TestNoGo(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `touch ran`)

@@ -130,7 +130,7 @@ func noSession(id agency.SessionID) error {
 }
 
 // MatchSessions returns the sessions that ref can mean, running ones first, then newest first. It
-// returns at most limit of them; 0 is no limit. The first kind of match with a result decides: the
+// returns at most limit of them; with 0, all. The first kind of match with a result decides: the
 // id, the name, the beginning of an id, of its last eight characters or of a name. A beginning has
 // agency.MinPrefix characters or more.
 func (s *sessions) MatchSessions(ctx context.Context, ref string, limit int) ([]agency.Session, error) {

@@ -100,7 +100,7 @@ func parseColumns(text string) ([]command.Column, error) {
 	return columns, nil
 }
 
-// noColumn is the error about a name that is no column.
+// noColumn returns the error for an unknown column name.
 func noColumn(name string) error {
 	known := []string{}
 	for _, c := range command.RunColumns() {

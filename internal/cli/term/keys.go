@@ -19,7 +19,7 @@ type Keys struct {
 }
 
 // ReadKeys puts a terminal into raw mode and reads its keys, in the background until the process
-// ends. It is an error if in is no terminal.
+// ends. It fails if in is not a terminal.
 func ReadKeys(in *os.File) (*Keys, error) {
 	was, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
