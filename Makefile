@@ -8,7 +8,10 @@ GO      := go
 FUZZTIME ?= 20s
 AGENTS   ?= .cache/agents
 TOOLS    := git tmux
-test race: TOOLS += less vi top
+test race: TOOLS += less vi top zsh fish gh
+ifeq ($(shell uname -s),Linux)
+test race escape: TOOLS += bwrap
+endif
 
 .PHONY: help
 help: ## print this help
@@ -19,27 +22,32 @@ build: ## build bin/agency
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '$(LDFLAGS)' -o bin/agency ./cmd/agency
 
 .PHONY: install
-install: build ## copy the program to $(PREFIX)/bin (default: /usr/local/bin)
-	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
-	install -m 755 bin/agency $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/agency
+install: build ## copy program, manual pages and completions to $(PREFIX)/bin and share (default: /usr/local)
+	@sh scripts/install.sh bin/agency '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
 .PHONY: demo
-demo: deps build ## start three scripted agents on a clone of this repository and watch them
+demo: deps ## start three scripted agents on a clone of this repository and watch them
+	@echo 'compiling agency, which takes a minute the first time'
+	@$(MAKE) -s build
 	@sh scripts/demo.sh bin/agency
 
 # One package at a time: each drives terminals and processes of its own, which wants a whole small machine.
 .PHONY: test
 test: deps ## run all tests
-	CGO_ENABLED=0 $(GO) test -p 1 -count=1 -timeout 10m ./...
+	CGO_ENABLED=0 $(GO) test -p 1 -count=1 -timeout 20m ./...
 
 .PHONY: race
 race: deps ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -p 1 -race -count=1 -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -p 1 -race -count=1 -timeout 40m ./...
 
 .PHONY: conformance
 conformance: deps ## run the real coding agents under agency (installs them with npm)
 	@sh scripts/agents.sh '$(AGENTS)'
 	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 -timeout 30m ./test/conformance/...
+
+.PHONY: escape
+escape: deps ## let an agent try every known way out of its sandbox, and print the table
+	CGO_ENABLED=0 $(GO) test -count=1 -v -run 'TestScripts/sandbox|TestSandbox' ./test/script
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
@@ -52,6 +60,10 @@ crash: deps ## kill every process at every step, check what is left, and print a
 .PHONY: crash-soak
 crash-soak: deps ## let many clients do anything while anything is killed N times (default 1000); SEED=... repeats one
 	cd test/crash && AGENCY_CRASH_SOAK=$(or $(N),1000) AGENCY_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run TestSoak -timeout 12h
+
+.PHONY: crash-queue
+crash-queue: deps ## let a landing queue live through N random histories with kills (default 300); SEED=... repeats one
+	cd test/crash && AGENCY_CRASH_HISTORIES=$(or $(N),300) AGENCY_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -parallel 6 -run TestHistories -timeout 12h
 
 .PHONY: dist
 dist: ## make archives, Debian packages, lists of modules and checksums in dist/ (needs GNU tar)
@@ -83,5 +95,5 @@ verify: ## check that modules are tidy and unchanged
 	$(GO) mod verify
 
 .PHONY: deps
-deps: ## install what is missing: git and tmux, for the tests also less, vi and top
+deps: ## install what is missing: git and tmux, for the tests also less, vi, top, zsh, fish, gh and bwrap
 	@sh scripts/deps.sh $(TOOLS)

@@ -27,12 +27,25 @@ func AlertKinds() []AlertKind {
 const (
 	AlertSessionPaused  AlertKind = "session.paused"  // agency paused it, and the user must decide how it continues
 	AlertSessionWaiting AlertKind = "session.waiting" // one of its agents cannot start without the user
-	AlertSessionFailed  AlertKind = "session.failed"  // it has settled, and an agent failed
+	AlertSessionFailed  AlertKind = "session.failed"  // it has settled, and an agent failed, or its work was refused when it was to land
 )
 
 // SessionAlertKinds returns all kinds about sessions.
 func SessionAlertKinds() []AlertKind {
 	return []AlertKind{AlertSessionPaused, AlertSessionWaiting, AlertSessionFailed}
+}
+
+// The kinds of alerts about runs in landing queues. A run can have one for each branch in which it
+// is to land, besides its alert as a worker.
+const (
+	AlertLandingConflict AlertKind = "landing.conflict" // it conflicts with the branch, and its agent does not solve that
+	AlertLandingFailed   AlertKind = "landing.failed"   // a check of the branch does not pass because of it
+	AlertLandingHeld     AlertKind = "landing.held"     // it waits for a person, who did not hold it by hand
+)
+
+// LandingAlertKinds returns all kinds about runs in landing queues.
+func LandingAlertKinds() []AlertKind {
+	return []AlertKind{AlertLandingConflict, AlertLandingFailed, AlertLandingHeld}
 }
 
 // AlertHostDisk is the kind of alert about the machine: a disk that agency writes to is nearly
@@ -59,6 +72,10 @@ func (k AlertKind) Words() string {
 		return "waits for you"
 	case AlertSessionFailed:
 		return "failed"
+	case AlertLandingConflict, AlertLandingFailed:
+		return "cannot land"
+	case AlertLandingHeld:
+		return "waits for you before it lands"
 	case AlertHostDisk:
 		return "is nearly full"
 	}
@@ -85,12 +102,13 @@ type Alert struct {
 	ID      string    `json:"id"`
 	Seq     int64     `json:"seq"`
 	Kind    AlertKind `json:"msg_type"`
-	RunID   RunID     `json:"run_id"`     // empty unless about a worker
+	RunID   RunID     `json:"run_id"`     // empty unless about a worker or its landing
 	Session SessionID `json:"session_id"` // empty unless about a session
 	Attempt int       `json:"attempt"`    // 0 unless about a worker
 	Cause   string    `json:"cause"`
 	// Payload is a JSON object. For a worker it has worker_id, worker_name, attempt, repo and the
-	// fields of the kind.
+	// fields of the kind; for a landing worker_id, worker_name, repo, target, source, text and
+	// command.
 	Payload json.RawMessage `json:"payload"`
 
 	OpenedAt     time.Time  `json:"opened_at"`
@@ -132,4 +150,75 @@ type AlertFilter struct {
 	Repo     string    // fingerprint, alerts about the machine included; empty is every repository
 	Resolved bool      // include resolved alerts
 	After    int64     // only alerts with a greater Seq
+}
+
+// TestNotice is the kind of the notice that a user sends to test a channel.
+const TestNotice = "notify.test"
+
+// Notice is a notification for the user. Title, body and payload may quote an agent: untrusted.
+type Notice struct {
+	ID      string          `json:"id"`       // a channel gets a notice of the same id once
+	Kind    string          `json:"msg_type"` // that of an alert, or TestNotice
+	Title   string          `json:"title"`
+	Body    string          `json:"body"`
+	RunID   RunID           `json:"run_id"`   // empty when it is not about a run
+	RunName string          `json:"run_name"` // what users call the run
+	Repo    string          `json:"repo"`     // the path of its repository
+	Tags    []string        `json:"tags"`     // of the run
+	Payload json.RawMessage `json:"payload"`  // an object
+	At      time.Time       `json:"at"`
+	// Reminder reports whether the user was notified of the same alert before. It is not stored.
+	Reminder bool `json:"-"`
+}
+
+// Dispatch is one notice on its way through one channel. It waits until it is sent or dead.
+type Dispatch struct {
+	Notice   Notice
+	Channel  string
+	Tries    int
+	DueAt    time.Time // time of the next try
+	SentAt   *time.Time
+	FailedAt *time.Time // time of the last failed try
+	Error    string     // of that try; may quote another program: untrusted
+	DeadAt   *time.Time // when it was given up
+}
+
+// Settled reports whether the dispatch is final: sent or dead.
+func (d *Dispatch) Settled() bool { return d.SentAt != nil || d.DeadAt != nil }
+
+// ChannelState is the state of one channel.
+type ChannelState struct {
+	Channel  string
+	Waiting  int
+	Dead     int
+	DueAt    *time.Time // the next try; nil when nothing waits
+	SentAt   *time.Time // the last success
+	FailedAt *time.Time // the last failure
+	Error    string     // of the last failure
+}
+
+// NoticeKind is the kind of a notice about a session. Its values appear in the messages and notices
+// that are sent.
+type NoticeKind string
+
+// The kinds of notices about sessions that need no action. Those that need one are alerts.
+const (
+	NoticeComplete  NoticeKind = "session.complete"
+	NoticeCancelled NoticeKind = "session.cancelled"
+)
+
+// NoticeKinds returns all kinds.
+func NoticeKinds() []NoticeKind {
+	return []NoticeKind{NoticeComplete, NoticeCancelled}
+}
+
+// Words returns the kind as a sentence part about a session.
+func (k NoticeKind) Words() string {
+	switch k {
+	case NoticeComplete:
+		return "is complete"
+	case NoticeCancelled:
+		return "was cancelled"
+	}
+	return string(k)
 }

@@ -2,6 +2,7 @@ package agency
 
 import (
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -52,6 +53,8 @@ type Attempt struct {
 	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
 	Wrapper       *Process   `json:"wrapper"`
 	RunnerProcess *Process   `json:"runner_process"`
+	// Network is what it did with the network allow; nil without that.
+	Network *NetworkUse `json:"network"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Reported Observed `json:"-"`
 	// AgentState is the sum of this attempt's evidence.
@@ -147,6 +150,8 @@ type Exit struct {
 	// LogLost is how many bytes of the runner's output are missing in its log because the disk was
 	// full.
 	LogLost int64 `json:"log_lost,omitempty"`
+	// Network is what a runner with the network allow did with it.
+	Network *NetworkUse `json:"network,omitempty"`
 }
 
 // Fact returns the fact that the record states about its attempt. The record alone also proves a
@@ -213,6 +218,20 @@ type Delivery struct {
 	Effect    Effect `json:"effect"`
 	Composer  string `json:"composer"` // the text in the agent's input box; empty when there is none, or no box is visible
 }
+
+// typed is the detail of an error of an input whose text, or a part of it, may have been typed.
+const typed = "typed"
+
+// TypedPerhaps returns err with the mark that MayHaveTyped looks for.
+func TypedPerhaps(err error) error {
+	e := *AsError(err)
+	e.Details = maps.Clone(e.Details)
+	return e.WithDetail(typed, "perhaps")
+}
+
+// MayHaveTyped reports whether an input that failed may have reached the agent all the same.
+// Without it, nothing was typed.
+func MayHaveTyped(err error) bool { return err != nil && AsError(err).Details[typed] != nil }
 
 // Step is one recorded step of making or removing a run. After a crash, steps without DoneAt are
 // finished or undone.

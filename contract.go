@@ -55,11 +55,17 @@ type Contract struct {
 	Risks         []string       `json:"risks"`
 }
 
+// Asks reports whether the agent waits for an answer or for help, as it reported.
+func (c *Contract) Asks() bool {
+	return c.Status == ReportedNeedsInput || c.Status == ReportedBlocked
+}
+
 // startingWork is the summary that agency itself writes before the agent has reported anything.
 const startingWork = "Starting work"
 
-// OwnReport returns the newest contract that the agent of an attempt wrote itself; nil when it wrote
-// none, or none that is readable. The contract that agency writes before the start does not count.
+// OwnReport returns the newest contract that the agent of an attempt wrote itself; nil when it
+// wrote none, or none that is readable. The contract that agency writes before the start does not
+// count.
 func (a *Attempt) OwnReport() *Contract {
 	c := a.Reported.Contract
 	if c != nil && c.Status == ReportedWorking && c.Summary == startingWork && c.UpdatedAt == NewContract(a.CreatedAt).UpdatedAt {

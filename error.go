@@ -23,6 +23,7 @@ const (
 	CodeConfigInvalid       Code = "E_CONFIG_INVALID"
 	CodeGitNotFound         Code = "E_GIT_NOT_FOUND"
 	CodeGitFailed           Code = "E_GIT_FAILED"
+	CodeSandboxUnavailable  Code = "E_SANDBOX_UNAVAILABLE"
 	CodeTmuxNotFound        Code = "E_TMUX_NOT_FOUND"
 	CodeTmuxFailed          Code = "E_TMUX_FAILED"
 	CodeTmuxStartFailed     Code = "E_TMUX_START_FAILED"
@@ -44,6 +45,18 @@ const (
 	CodePlanChanged         Code = "E_PLAN_CHANGED"
 	CodeMergeConflict       Code = "E_MERGE_CONFLICT"
 	CodeResultGone          Code = "E_RESULT_GONE"
+	CodeTargetMoved         Code = "E_TARGET_MOVED"
+	CodeTargetDirty         Code = "E_TARGET_DIRTY"
+	CodeSourceMoved         Code = "E_SOURCE_MOVED"
+	CodeNothingToLand       Code = "E_NOTHING_TO_LAND"
+	CodeIntegrity           Code = "E_INTEGRITY"
+	CodePushRejected        Code = "E_PUSH_REJECTED"
+	CodeForgeNotFound       Code = "E_FORGE_NOT_FOUND"
+	CodeForgeFailed         Code = "E_FORGE_FAILED"
+	CodeForgeAuth           Code = "E_FORGE_AUTH"
+	CodePRNotOpen           Code = "E_PR_NOT_OPEN"
+	CodeLandingNotFound     Code = "E_LANDING_NOT_FOUND"
+	CodeLandingOpen         Code = "E_LANDING_OPEN"
 	CodeInvalidState        Code = "E_INVALID_STATE"
 	CodeInputRefused        Code = "E_INPUT_REFUSED"
 	CodeBranchExists        Code = "E_BRANCH_EXISTS"
@@ -51,6 +64,12 @@ const (
 	CodeRepoBusy            Code = "E_REPO_BUSY"
 	CodeTrustRequired       Code = "E_TRUST_REQUIRED"
 	CodeSetupFailed         Code = "E_SETUP_FAILED"
+	CodeNoChecks            Code = "E_NO_CHECKS"
+	CodeCheckFailed         Code = "E_CHECK_FAILED"
+	CodeCheckTimeout        Code = "E_CHECK_TIMEOUT"
+	CodeCheckNotFound       Code = "E_CHECK_NOT_FOUND"
+	CodeApprovalRequired    Code = "E_APPROVAL_REQUIRED"
+	CodeUncommitted         Code = "E_UNCOMMITTED"
 	CodeLimit               Code = "E_LIMIT"
 	CodeCleanupFailed       Code = "E_CLEANUP_FAILED"
 	CodeDBLocked            Code = "E_DB_LOCKED"
@@ -94,6 +113,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeConfigInvalid:       {ExitError, http.StatusInternalServerError},
 	CodeGitNotFound:         {ExitError, http.StatusInternalServerError},
 	CodeGitFailed:           {ExitError, http.StatusInternalServerError},
+	CodeSandboxUnavailable:  {ExitError, http.StatusInternalServerError},
 	CodeTmuxNotFound:        {ExitError, http.StatusInternalServerError},
 	CodeTmuxFailed:          {ExitError, http.StatusInternalServerError},
 	CodeTmuxStartFailed:     {ExitError, http.StatusInternalServerError},
@@ -116,6 +136,18 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeMergeConflict:       {ExitConflict, http.StatusConflict},
 	CodeResultGone:          {ExitConflict, http.StatusConflict},
 	CodeRunAmbiguous:        {ExitUsage, http.StatusConflict},
+	CodeTargetMoved:         {ExitConflict, http.StatusConflict},
+	CodeTargetDirty:         {ExitConflict, http.StatusConflict},
+	CodeSourceMoved:         {ExitConflict, http.StatusConflict},
+	CodeNothingToLand:       {ExitConflict, http.StatusConflict},
+	CodeIntegrity:           {ExitError, http.StatusInternalServerError},
+	CodePushRejected:        {ExitConflict, http.StatusConflict},
+	CodeForgeNotFound:       {ExitError, http.StatusBadRequest},
+	CodeForgeFailed:         {ExitError, http.StatusBadGateway},
+	CodeForgeAuth:           {ExitNeedsUser, http.StatusForbidden},
+	CodePRNotOpen:           {ExitConflict, http.StatusConflict},
+	CodeLandingNotFound:     {ExitNotFound, http.StatusNotFound},
+	CodeLandingOpen:         {ExitUnknown, http.StatusInternalServerError},
 	CodeInvalidState:        {ExitConflict, http.StatusConflict},
 	CodeInputRefused:        {ExitConflict, http.StatusConflict},
 	CodeBranchExists:        {ExitError, http.StatusConflict},
@@ -123,6 +155,12 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeRepoBusy:            {ExitConflict, http.StatusConflict},
 	CodeTrustRequired:       {ExitNeedsUser, http.StatusForbidden},
 	CodeSetupFailed:         {ExitError, http.StatusInternalServerError},
+	CodeNoChecks:            {ExitError, http.StatusBadRequest},
+	CodeCheckFailed:         {ExitConflict, http.StatusConflict},
+	CodeCheckTimeout:        {ExitError, http.StatusConflict},
+	CodeCheckNotFound:       {ExitNotFound, http.StatusNotFound},
+	CodeApprovalRequired:    {ExitNeedsUser, http.StatusForbidden},
+	CodeUncommitted:         {ExitConflict, http.StatusConflict},
 	CodeCleanupFailed:       {ExitError, http.StatusInternalServerError},
 	CodeDBLocked:            {ExitError, http.StatusInternalServerError},
 	CodeDBError:             {ExitError, http.StatusInternalServerError},

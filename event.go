@@ -26,21 +26,45 @@ const (
 	// error, a report.
 	AgentStateChanged EventType = "agent_state.changed"
 	InputDelivered    EventType = "input.delivered"
-	WrapperAdopted    EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
-	RunTagged         EventType = "run.tagged"
-	RunFlagged        EventType = "run.flagged"   // a user or agent flagged it, with the reason
-	RunUnflagged      EventType = "run.unflagged" // the flag was removed, or a new attempt began
-	AlertOpened       EventType = "alert.opened"
-	AlertNotified     EventType = "alert.notified"
-	AlertAcked        EventType = "alert.acked"
-	AlertSnoozed      EventType = "alert.snoozed"
-	AlertResolved     EventType = "alert.resolved"
-	AlertUpdated      EventType = "alert.updated"  // more is known of the request
-	AlertReopened     EventType = "alert.reopened" // the event that hid its condition, such as a later question, ended
-	MessageSent       EventType = "message.sent"
-	MessageAcked      EventType = "message.acked"
-	NoticeSent        EventType = "notice.sent" // a channel accepted it
-	NoticeDead        EventType = "notice.dead" // a channel failed for the last time
+	// NetworkRefused means that the agent asked for a host that is not on its list, for the first
+	// time in this attempt; the data is the refusal.
+	NetworkRefused EventType = "network.refused"
+	// NetworkGranted means that the user allowed the run one more host; the data is the grant.
+	NetworkGranted EventType = "network.granted"
+	// NetworkBroken means that the attempt reaches nothing any more.
+	NetworkBroken  EventType = "network.broken"
+	WrapperAdopted EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
+	RunTagged      EventType = "run.tagged"
+	RunFlagged     EventType = "run.flagged"   // a user or agent flagged it, with the reason
+	RunUnflagged   EventType = "run.unflagged" // the flag was removed, or a new attempt began
+	RunMerged      EventType = "run.merged"    // its work is in a target
+	RunUnmerged    EventType = "run.unmerged"  // its landing was undone, or a new attempt began
+	RunAbandoned   EventType = "run.abandoned" // a user or agent gave it up; nothing of it was deleted
+	RunUnabandoned EventType = "run.unabandoned"
+	// The events of landings have the record of the landing as their data.
+	LandingBegun   EventType = "landing.begun" // recorded and pinned, before the target moves
+	LandingDone    EventType = "landing.landed"
+	LandingGivenUp EventType = "landing.failed"
+	LandingTaken   EventType = "landing.undone"
+	CheckEnded     EventType = "check.ended"     // a check of its work has a verdict
+	CommentChanged EventType = "comment.changed" // comments on its work have a state: written, sent, or taken back
+	RunPushed      EventType = "run.pushed"      // its work, or a target with its work, is on a remote; the data is the push
+	PRChanged      EventType = "pr.changed"      // it has a pull request, or another state of it is known; the data is the pull request
+	// The events of queues have the record of the entry, or of the queue, as their data.
+	QueueAdded    EventType = "queue.added"
+	QueueChanged  EventType = "queue.changed" // an entry changed its state, its reason or its source
+	QueueNoted    EventType = "queue.noted"   // a queue was paused or resumed, or something else is in its way
+	AlertOpened   EventType = "alert.opened"
+	AlertNotified EventType = "alert.notified"
+	AlertAcked    EventType = "alert.acked"
+	AlertSnoozed  EventType = "alert.snoozed"
+	AlertResolved EventType = "alert.resolved"
+	AlertUpdated  EventType = "alert.updated"  // more is known of the request
+	AlertReopened EventType = "alert.reopened" // the event that hid its condition, such as a later question, ended
+	MessageSent   EventType = "message.sent"
+	MessageAcked  EventType = "message.acked"
+	NoticeSent    EventType = "notice.sent" // a channel accepted it
+	NoticeDead    EventType = "notice.dead" // a channel failed for the last time
 	// The events of sessions carry the session's id in their data, and the agent's id if they are
 	// about one.
 	SessionCreated    EventType = "session.created"

@@ -25,7 +25,7 @@ func Sources() []Source {
 	return []Source{FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen, FromOutput}
 }
 
-// Signal is what a piece of evidence says about the agent.
+// Signal is what a piece of evidence shows of the agent.
 type Signal string
 
 // The signals. Their effects on the agent's state are in status.Observe.

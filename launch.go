@@ -1,8 +1,14 @@
 package agency
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"agency/internal/handle"
 )
 
 // CommandRequest describes one attempt that needs a command line.
@@ -29,6 +35,7 @@ type CommandRequest struct {
 	SystemPrompt string
 	// SkipPermissions makes the agent act without asking for permission.
 	SkipPermissions bool
+	Sandbox         SandboxLevel
 }
 
 // Command is how to start a runner.
@@ -41,7 +48,7 @@ type Command struct {
 	Files map[string][]byte
 }
 
-// SetupCommand is a program that prepares a worktree before its runner starts.
+// SetupCommand is a program that prepares a worktree before its runner starts, or checks it.
 type SetupCommand struct {
 	Argv    []string // Argv[0] is an absolute path
 	Dir     string
@@ -54,23 +61,27 @@ type SetupCommand struct {
 // Launch is everything that a wrapper needs to run one attempt. It holds the environment and the
 // token, so it travels in a file of mode 0600, which the wrapper deletes as soon as it has read it.
 type Launch struct {
-	RunID      RunID         `json:"run_id"`
-	Attempt    int           `json:"attempt"`
-	Token      string        `json:"token"`
-	RunnerKind RunnerKind    `json:"runner_kind"`
-	Argv       []string      `json:"argv"` // Argv[0] is an absolute path
-	Env        Environ       `json:"env"`
-	Dir        string        `json:"dir"`         // the worktree
-	AttemptDir string        `json:"attempt_dir"` // folder of logs and records
-	Socket     string        `json:"socket"`      // the daemon's
-	Lock       string        `json:"lock"`        // the file whose kernel lock the daemon holds
-	Headless   bool          `json:"headless"`
-	Stdin      string        `json:"stdin"`           // file that a headless runner reads; empty is /dev/null
-	TimeLimit  time.Duration `json:"time_limit"`      // 0 is none
-	Grace      time.Duration `json:"grace"`           // between TERM and KILL
-	LogBytes   int64         `json:"log_bytes"`       // size at which a log loses its oldest part
-	Waits      bool          `json:"waits,omitempty"` // the runner starts when the daemon says so
-	Trace      bool          `json:"trace,omitempty"` // the wrapper times its steps
+	RunID      RunID      `json:"run_id"`
+	Attempt    int        `json:"attempt"`
+	Token      string     `json:"token"`
+	RunnerKind RunnerKind `json:"runner_kind"`
+	Argv       []string   `json:"argv"` // Argv[0] is an absolute path
+	Env        Environ    `json:"env"`
+	Dir        string     `json:"dir"`         // the worktree
+	AttemptDir string     `json:"attempt_dir"` // folder of logs and records
+	Socket     string     `json:"socket"`      // the daemon's
+	Lock       string     `json:"lock"`        // the file whose kernel lock the daemon holds
+	// Confined means that Argv starts a sandbox, and the runner below it.
+	Confined bool `json:"confined,omitempty"`
+	// Hosts are what the runner reaches through the wrapper's proxy; nil for a sandbox without one.
+	Hosts     []string      `json:"hosts,omitzero"`
+	Headless  bool          `json:"headless"`
+	Stdin     string        `json:"stdin"`           // file that a headless runner reads; empty is /dev/null
+	TimeLimit time.Duration `json:"time_limit"`      // 0 is none
+	Grace     time.Duration `json:"grace"`           // between TERM and KILL
+	LogBytes  int64         `json:"log_bytes"`       // size at which a log loses its oldest part
+	Waits     bool          `json:"waits,omitempty"` // the runner starts when the daemon lets it
+	Trace     bool          `json:"trace,omitempty"` // the wrapper times its steps
 }
 
 // AttemptMark returns the variables with which the environment of every process of an attempt
@@ -91,12 +102,14 @@ type WrapperHello struct {
 // WrapperUpdate is all that a wrapper knows of its attempt. Each update is complete, so repeating
 // one is harmless.
 type WrapperUpdate struct {
-	Start      *Start     `json:"start,omitempty"`
-	Exit       *Exit      `json:"exit,omitempty"`
-	Output     *time.Time `json:"output,omitempty"` // when the runner last wrote something
-	EventDraft *time.Time `json:"news,omitempty"`   // when it last wrote more than a repetition
+	Start   *Start     `json:"start,omitempty"`
+	Exit    *Exit      `json:"exit,omitempty"`
+	Output  *time.Time `json:"output,omitempty"` // when the runner last wrote something
+	Changed *time.Time `json:"news,omitempty"`   // when it last wrote more than a repetition
 	// LogLost is how many bytes of the output are missing in its log because the disk was full.
 	LogLost int64 `json:"log_lost,omitempty"`
+	// Network is what a runner with the network allow did with it.
+	Network *NetworkUse `json:"network,omitempty"`
 	// Spans are the steps of the start, if Launch.Trace asked for them.
 	Spans []Span `json:"spans,omitempty"`
 }
@@ -105,10 +118,88 @@ type WrapperUpdate struct {
 type RunSettings struct {
 	Exec        string   // of the run's runner
 	DefaultArgs []string // of the run's runner
-	Handle      HandleFormat
+	Handle      handle.Format
+	Sandbox     SandboxSettings
 	EnvDeny     []string // patterns of the variable names that a runner does not get
 	Grace       time.Duration
 	LogBytes    int64
 	Config      string   // the configuration file, for calls of agency by the runner; empty for none
 	Env         []string // NAME=value for the runners of a later attempt; the record stores no values
+}
+
+// Environ is an environment, NAME=value each. In JSON a variable is a string or, when it is not
+// valid UTF-8, an object with its bytes: {"base64": "..."}.
+type Environ []string
+
+// Lookup returns the value of a variable, or "" for one that is not set. If it is set twice, the
+// last one counts, as in a child process.
+func (e Environ) Lookup(name string) string {
+	for _, kv := range slices.Backward(e) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Without returns a copy without the named variables.
+func (e Environ) Without(names ...string) Environ {
+	return e.WithoutFunc(func(name string) bool { return slices.Contains(names, name) })
+}
+
+// WithoutFunc returns a copy without the variables whose names drop selects, and without entries
+// that are not NAME=value.
+func (e Environ) WithoutFunc(drop func(name string) bool) Environ {
+	return slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
+		name, _, ok := strings.Cut(kv, "=")
+		return !ok || name == "" || drop(name)
+	})
+}
+
+type environBytes struct {
+	Base64 []byte `json:"base64"`
+}
+
+// MarshalJSON writes every variable so that UnmarshalJSON restores its bytes.
+func (e Environ) MarshalJSON() ([]byte, error) {
+	list := make([]any, 0, len(e))
+	for _, kv := range e {
+		if utf8.ValidString(kv) {
+			list = append(list, kv)
+		} else {
+			list = append(list, environBytes{[]byte(kv)})
+		}
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Environ) UnmarshalJSON(data []byte) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return fmt.Errorf("an environment is a list: %w", err)
+	}
+	*e = make(Environ, 0, len(list))
+	for _, item := range list {
+		var text string
+		if json.Unmarshal(item, &text) != nil {
+			var raw environBytes
+			if err := json.Unmarshal(item, &raw); err != nil {
+				return fmt.Errorf("a variable is a text or its bytes: %w", err)
+			}
+			text = string(raw.Base64)
+		}
+		*e = append(*e, text)
+	}
+	return nil
+}
+
+// Span is one step of a request, as a process timed it for AGENCY_TRACE.
+type Span struct {
+	Process string    `json:"process"` // what the process is: agency, daemon or wrapper
+	PID     int       `json:"pid"`
+	Lane    int       `json:"lane"` // from 1; spans of one lane of a process do not overlap
+	Name    string    `json:"name"`
+	Begin   time.Time `json:"begin"`
+	End     time.Time `json:"end"`
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // User is the recipient and sender that stands for the user, and for every program outside of a
@@ -16,8 +18,8 @@ const User = "user"
 // Daemon is the sender of agency's own messages, alerts among them.
 const Daemon = "agency"
 
-// StatusUpdate is the type of the message that tells an owner what its worker reports. A newer one
-// replaces one that was not acknowledged.
+// StatusUpdate is the type of the message with which an owner gets a report of its worker. A newer
+// one replaces one that was not acknowledged.
 const StatusUpdate = "status.update"
 
 // Limits of messages.
@@ -85,7 +87,7 @@ type Message struct {
 func (m *Message) Validate() error {
 	switch {
 	case len(m.Type) > 100 || !typeRule().MatchString(m.Type):
-		return Errorf(CodeUsage, "%q is no message type", m.Type).WithHint("lower-case words with dots between them, such as help.request")
+		return Errorf(CodeUsage, "%q is not a message type", m.Type).WithHint("lower-case words with dots between them, such as help.request")
 	case len(m.Payload) > PayloadLimit:
 		return Errorf(CodeUsage, "the payload has %d bytes, and at most %d may be sent", len(m.Payload), PayloadLimit).
 			WithHint("write it to a file and send its path")
@@ -105,3 +107,94 @@ type MessageFilter struct {
 
 // HasTag reports whether a run has a tag.
 func (r *Run) HasTag(tag string) bool { return slices.Contains(r.Tags, tag) }
+
+// CommentState is how far a comment of a review is on its way to the agent.
+type CommentState string
+
+// The states.
+const (
+	CommentOpen      CommentState = "open"    // the agent does not have it
+	CommentSending   CommentState = "sending" // the agent may have it: it is being sent, or the sending was cut off
+	CommentSent      CommentState = "sent"
+	CommentDiscarded CommentState = "discarded" // the user took it back
+)
+
+// The sides of a diff that a comment can be on.
+const (
+	SideNew = "new" // the work of the run
+	SideOld = "old" // what the run began at: for files that it deleted
+)
+
+// LineComment is a comment of the user on lines of a run's work. Its texts are untrusted.
+type LineComment struct {
+	RunID    RunID  `json:"run_id"`
+	Number   int    `json:"number"` // counts the comments of the run, from 1
+	File     string `json:"file"`   // from the root of the repository
+	Side     string `json:"side"`   // new, or old for a file that the run deleted
+	Line     int    `json:"line"`   // the first one, from 1, at the revision
+	Last     int    `json:"last"`   // the last one
+	Text     string `json:"text"`
+	Quote    string `json:"quote"`    // the beginning of the lines, as they were
+	Hash     string `json:"hash"`     // SHA-256 of the lines
+	Revision string `json:"revision"` // the tree of the run's work that the lines are from
+
+	State     CommentState `json:"state"`
+	CreatedAt time.Time    `json:"created_at"`
+	SentAt    *time.Time   `json:"sent_at"`
+
+	// Now is the first line's number in the work as it is, 0 when unknown; it is not recorded.
+	Now      int  `json:"now"`
+	Outdated bool `json:"outdated"` // the lines have changed since, or are gone; not recorded
+}
+
+// Limits of comments.
+const (
+	CommentLimit  = 8 << 10 // bytes of the text of one
+	CommentsLimit = 500     // comments of one run that the agent does not have
+)
+
+// Timer writes a message to a run repeatedly, while the run is idle.
+type Timer struct {
+	Seq      int64 // identifies it among all timers that ever had its name
+	Name     string
+	RunID    RunID
+	Owner    string // the starter: the id of a run, or User
+	Message  string
+	Interval time.Duration
+
+	StartedAt time.Time
+	NextAt    time.Time  // the next tick
+	TickedAt  *time.Time // the last one
+	// Ticks is the sum of the other three: messages that were sent, messages that were skipped
+	// because the run was not idle, and messages that failed.
+	Ticks, Sent, Skipped, Failed int
+	Outcome                      string // of the last tick, in words
+	// StoppedAt is when it ended by itself; a timer that is stopped on request is deleted.
+	StoppedAt  *time.Time
+	StopReason string
+}
+
+// The bounds of a timer's interval.
+const (
+	MinTimerInterval = 5 * time.Second
+	MaxTimerInterval = 24 * time.Hour
+)
+
+// timerMessageLimit is the longest message of a timer, in bytes: it is typed repeatedly.
+const timerMessageLimit = 4 << 10
+
+// Validate checks the fields that a user chooses; its error is E_USAGE.
+func (t *Timer) Validate() error {
+	switch {
+	case t.Interval < MinTimerInterval || t.Interval > MaxTimerInterval:
+		return Errorf(CodeUsage, "the interval is %s, not between %s and %s", t.Interval, MinTimerInterval, MaxTimerInterval).
+			WithHint("for example: --interval 30")
+	case strings.TrimSpace(t.Message) == "":
+		return Errorf(CodeUsage, "the message is empty").WithHint("for example: --message check")
+	case len(t.Message) > timerMessageLimit:
+		return Errorf(CodeUsage, "the message has %d bytes, and a timer's has at most %d", len(t.Message), timerMessageLimit)
+	case strings.ContainsFunc(t.Message, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && r != '\n' && r != '\t' }):
+		return Errorf(CodeUsage, "the message %q holds what no agent takes; a message is plain text, newlines and tabs", t.Message)
+	}
+	return CheckWord("timer name", t.Name)
+}

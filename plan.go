@@ -27,7 +27,36 @@ type Plan struct {
 	Limits      map[string]int `json:"limits"` // by runner: how many of its agents may run at once; never nil
 	OnFailure   OnFailure      `json:"on_failure"`
 	Agents      []PlanAgent    `json:"agents"` // in the order of the plan
+	// Given is what the command line replaced in the plan; nil when it replaced nothing.
+	Given *PlanSettings `json:"given"`
 }
+
+// PlanSettings are the settings of a plan that the command line can replace. Empty ones are the
+// plan's own.
+type PlanSettings struct {
+	Name        string    `json:"name"`
+	Base        string    `json:"base"`
+	MaxParallel int       `json:"max_parallel"`
+	OnFailure   OnFailure `json:"on_failure"`
+	Land        LandBy    `json:"land,omitempty"`
+}
+
+// PlanChange is the difference of one agent between two plans.
+type PlanChange struct {
+	Agent  string      `json:"agent"` // its id
+	Change AgentChange `json:"change"`
+	Keys   []string    `json:"keys"` // of a changed agent: the keys that differ; never nil
+}
+
+// AgentChange is how a later plan differs in an agent.
+type AgentChange string
+
+// The changes.
+const (
+	AgentAdded   AgentChange = "added"
+	AgentChanged AgentChange = "changed"
+	AgentRemoved AgentChange = "removed"
+)
 
 // The limits of a plan.
 const (
@@ -68,6 +97,16 @@ const (
 	DoneWhenExit DoneWhen = "exit"
 )
 
+// LandBy is how the work of an agent is brought into its target branch once the agent is complete.
+type LandBy string
+
+// The ways.
+const (
+	LandByNone  LandBy = "none"  // the user does it
+	LandByQueue LandBy = "queue" // it gets a place in the landing queue of the branch
+	LandByMerge LandBy = "merge" // it lands at once, as by agency merge
+)
+
 // PlanAgent is one agent of a plan.
 type PlanAgent struct {
 	ID         string   `json:"id"`
@@ -80,8 +119,12 @@ type PlanAgent struct {
 	Args       []string `json:"args"`
 	Tags       []string `json:"tags"`
 	Headless   *bool    `json:"headless"`
-	Base       string   `json:"base"`  // a git reference or BaseDeps; empty is the repository's default
-	After      []string `json:"after"` // ids of the agents that must end before it starts
+	// Sandbox is the level of its sandbox; empty is the choice of preset, repository and
+	// configuration.
+	Sandbox SandboxLevel `json:"sandbox"`
+	Network Network      `json:"network"` // what it reaches from there; empty likewise
+	Base    string       `json:"base"`    // a git reference or BaseDeps; empty is the repository's default
+	After   []string     `json:"after"`   // ids of the agents that must end before it starts
 	// Wave is its depth: 1 without dependencies, else one more than the deepest of them.
 	Wave    int      `json:"wave"`
 	Touches []string `json:"touches"` // patterns of the files that it changes
@@ -91,6 +134,9 @@ type PlanAgent struct {
 	IdleTimeout time.Duration `json:"idle_timeout_ms"`
 	Retries     int           `json:"retries"` // how many more attempts it gets after failed ones
 	DoneWhen    DoneWhen      `json:"done_when"`
+	// Land is how its work lands; empty is LandByNone. It is left out of JSON then, for the hashes of
+	// older plans.
+	Land LandBy `json:"land,omitempty"`
 }
 
 // WaveList returns the ids of the agents by wave, lowest first; empty waves are left out.
@@ -138,14 +184,22 @@ func (p *Plan) Dependents(id string) []string {
 }
 
 // Hash returns the SHA-256, in hex, of the plan's content, the texts of the prompts included. The
-// locations of its files are not part of it, because a repository can move.
+// locations of its files are not part of it, because a repository can move, and neither is what the
+// command line replaced.
 func (p *Plan) Hash() string {
-	said := *p
-	said.Path, said.Agents = "", slices.Clone(p.Agents)
-	for i := range said.Agents {
-		said.Agents[i].PromptPath = ""
+	agents := slices.Clone(p.Agents)
+	for i := range agents {
+		agents[i].PromptPath = ""
 	}
-	text, _ := json.Marshal(said) // plain values: it cannot fail
+	text, _ := json.Marshal(struct { // plain values: it cannot fail
+		Name        string         `json:"name"`
+		Path        string         `json:"path"` // empty, for the hashes of older versions
+		Base        string         `json:"base"`
+		MaxParallel int            `json:"max_parallel"`
+		Limits      map[string]int `json:"limits"`
+		OnFailure   OnFailure      `json:"on_failure"`
+		Agents      []PlanAgent    `json:"agents"`
+	}{p.Name, "", p.Base, p.MaxParallel, p.Limits, p.OnFailure, agents})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

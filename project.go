@@ -1,10 +1,6 @@
 package agency
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -18,11 +14,12 @@ const ProjectLimit = 64 << 10
 // Project is a repository's configuration of its runs. Empty texts and nil lists leave the choice
 // to the user.
 type Project struct {
-	Type     string // one word for readers: go, node, python ...
-	Sandbox  string // "worktree", the only level so far
-	Layout   string // LayoutMinimal or LayoutStandard
-	Parallel bool   // false allows one live run at a time
-	Window   bool   // keep agent_runs/, a link for each run
+	Type     string   // one word for readers: go, node, python ...
+	Sandbox  Sandbox  // the least strict one; a user, or the user's configuration, may choose a stricter one
+	Hosts    []string // that its runs reach with the network allow
+	Layout   string   // LayoutMinimal or LayoutStandard
+	Parallel bool     // false allows one live run at a time
+	Window   bool     // keep agent_runs/, a link for each run
 
 	Runner       string // a kind, or the name of a custom runner
 	Base         string // what a run starts from, as a git reference
@@ -32,8 +29,14 @@ type Project struct {
 	// PATH, or, if it contains a slash, a file of the repository.
 	Setup        []string
 	SetupTimeout time.Duration
-	Copy         []string // paths, relative to the main worktree, that are copied into a new worktree
-	Link         []string // likewise, but linked to the main worktree's
+	// SetupInputs are the files and folders of the repository on which the result of Setup depends,
+	// beside its environment. With them the setup may be done before a run is known.
+	SetupInputs []string
+	Landing     LandingSettings
+	Copy        []string // paths, relative to the main worktree, that are copied into a new worktree
+	Link        []string // likewise, but linked to the main worktree's
+
+	Checks []Check // in the order in which they are run
 }
 
 // The layouts of a project's folders.
@@ -44,7 +47,7 @@ const (
 
 // DefaultProject returns the settings of a repository that configures nothing.
 func DefaultProject() Project {
-	return Project{Sandbox: "worktree", Layout: LayoutMinimal, Parallel: true, SetupTimeout: 10 * time.Minute}
+	return Project{Sandbox: Sandbox{Level: SandboxWorktree, Network: NetworkFull}, Layout: LayoutMinimal, Parallel: true, SetupTimeout: 10 * time.Minute}
 }
 
 // NeedsTrust reports whether the repository wants something done that the user must allow first.
@@ -63,19 +66,6 @@ type SetupFile struct {
 	Content string `json:"content"`
 }
 
-// TrustHash returns the hash that a user trusts: of the bytes of a ProjectFile and of the files
-// that its setup names.
-func TrustHash(project []byte, files []SetupFile) string {
-	sum := sha256.New()
-	add := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
-	add(string(project))
-	for _, f := range files {
-		add(f.Path)
-		add(f.Content)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
 // SetupTrust is what the user is asked to allow, and whether it is allowed.
 type SetupTrust struct {
 	Hash    string      `json:"hash"` // empty when there is nothing to trust
@@ -84,7 +74,8 @@ type SetupTrust struct {
 	Setup   []string    `json:"setup"`
 	Copy    []string    `json:"copy"`
 	Link    []string    `json:"link"`
-	Hooks   []string    `json:"hooks"` // those that core.hooksPath names among the files of a worktree
+	Hooks   []string    `json:"hooks"`  // those that core.hooksPath names among the files of a worktree
+	Checks  []string    `json:"checks"` // "NAME: PROGRAM ARGUMENTS" each
 	Files   []SetupFile `json:"files"`
 	// Problem is why the setup cannot succeed as it is, and what to do; empty when no reason is
 	// known.
@@ -106,15 +97,21 @@ func (t *SetupTrust) Wants() string {
 	return strings.Join(wants, "; ")
 }
 
-// SetupWords returns the words of the setup that could name files of the repository, without a
-// leading "./".
-func (p *Project) SetupWords() []string {
-	var words []string
-	for _, word := range p.Setup {
-		word = strings.TrimPrefix(word, "./")
-		if word != "" && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "/") && !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
-	return words
+// Standby is a worktree that the daemon made ahead of the run that will take it.
+type Standby struct {
+	ID       string    `json:"id"`            // the name of its folder
+	Repo     string    `json:"repo"`          // the root of its repository
+	Worktree string    `json:"worktree_path"` // where it is, and stays when a run takes it
+	Base     string    `json:"base"`          // the reference that Commit was
+	Commit   string    `json:"base_commit"`
+	Setup    bool      `json:"setup"` // the repository's setup is done in it
+	Files    int       `json:"files"` // tracked files
+	Ready    bool      `json:"ready"` // a run can take it; false while it is made or removed
+	MadeAt   time.Time `json:"made_at"`
 }
+
+// StandbyAge is how long a standby waits for a run before the daemon removes it.
+const StandbyAge = 24 * time.Hour
+
+// MostStandbys is the most standbys that a user can have for a repository.
+const MostStandbys = 16

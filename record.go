@@ -35,6 +35,8 @@ type Filter struct {
 	Removed bool // include removed runs
 	Live    bool // only runs whose newest attempt is not final, removed or not
 	Limit   int  // the newest N; 0 is all
+	// Worktree is the path of a worktree; empty is any.
+	Worktree string
 }
 
 // GitFacts is the state of a worktree according to git.
@@ -121,6 +123,13 @@ func (d *Disk) Low(was bool) bool {
 // Words returns the free space in words.
 func (d *Disk) Words() string {
 	return fmt.Sprintf("%d MiB left, and %d MiB must be free, on the disk of %s", d.Free>>20, d.Least>>20, d.Path)
+}
+
+// ChangeSize is the size of what a run changed since its base.
+type ChangeSize struct {
+	Files   int `json:"files"`
+	Added   int `json:"added"` // lines
+	Deleted int `json:"deleted"`
 }
 
 // DiffStat is the size of the difference between two commits.

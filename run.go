@@ -12,6 +12,7 @@
 package agency
 
 import (
+	"path"
 	"time"
 )
 
@@ -46,7 +47,14 @@ type Repo struct {
 	// empty means that there were none.
 	GitConfig   string `json:"-"`
 	GitPrograms string `json:"-"`
+	// GitRemotes is the name of the settings that say where its remotes are and how git reaches them,
+	// which a run recorded; empty means that none were recorded.
+	GitRemotes string `json:"-"`
 }
+
+// FromStandby reports whether the run took a worktree that was made ahead: its folder has a name of
+// its own.
+func (r *Run) FromStandby() bool { return path.Base(r.Worktree) != string(r.ID) }
 
 // Input is a file of the repository that a run was given, with its content at that time.
 type Input struct {
@@ -54,6 +62,10 @@ type Input struct {
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
+
+// TaskFile is the file of a run's directory that holds the run's task, and of an attempt's that
+// holds what the attempt was asked beyond it.
+const TaskFile = "prompt.md"
 
 // Run is the durable record of one task given to one agent: a worktree, a branch, a run directory,
 // a tmux session. They are never shared and never reused.
@@ -83,8 +95,10 @@ type Run struct {
 	// before it counts as stuck; 0 takes the configuration's value.
 	StuckIntervals int    `json:"stuck_intervals"`
 	Preset         string `json:"preset"` // the preset that it was made with; empty when none
-	ConfigHash     string `json:"config_hash"`
-	Host           string `json:"host"`
+	// Sandbox is how its agent is kept apart, in every attempt.
+	Sandbox    Sandbox `json:"sandbox"`
+	ConfigHash string  `json:"config_hash"`
+	Host       string  `json:"host"`
 
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
@@ -92,11 +106,14 @@ type Run struct {
 	// Removing is the removal that was requested. It is set before anything of the run is deleted
 	// and stays until RemovedAt is set or the removal has failed. The next daemon finishes one that
 	// was interrupted. It is in the record only.
-	Removing  *Removing  `json:"-"`
-	MergedAt  *time.Time `json:"merged_at"`
-	Abandoned bool       `json:"abandoned"`
-	Flag      *Flag      `json:"flag"` // why a user or agent must look at the run; null when it has none
-	PRNumber  *int       `json:"pr_number"`
+	Removing  *Removing    `json:"-"`
+	MergedAt  *time.Time   `json:"merged_at"`
+	Abandoned bool         `json:"abandoned"`
+	Flag      *Flag        `json:"flag"` // why a user or agent must look at the run; null when it has none
+	PR        *PullRequest `json:"pr"`   // null when agency knows none
+	// Changes is what it changed since its base, as counted when its agent last rested or ended; nil
+	// before that. It is in the record only.
+	Changes *ChangeSize `json:"-"`
 
 	Attempt Attempt `json:"attempt"` // the newest one
 	// Unrecorded reports whether a full disk keeps the newest state of the attempt out of the
@@ -139,7 +156,7 @@ const FlagReasonLimit = 1000
 // removed.
 type Flag struct {
 	Reason string    `json:"reason"` // untrusted
-	By     string    `json:"by"`     // the id of a run, or "user"
+	By     string    `json:"by"`     // the id of a run, User, or FlaggedByChecks
 	At     time.Time `json:"at"`
 }
 

@@ -25,7 +25,7 @@ func NewSessionID(at time.Time, random [4]byte) SessionID {
 // ParseSessionID reads an id strictly. Anything else is E_USAGE.
 func ParseSessionID(s string) (SessionID, error) {
 	if !sessionIDRule().MatchString(s) {
-		return "", Errorf(CodeUsage, "%q is no session id", s).WithHint("agency session ls")
+		return "", Errorf(CodeUsage, "%q is not a session id", s).WithHint("agency session ls")
 	}
 	return SessionID(s), nil
 }
@@ -203,9 +203,12 @@ func (s *Session) LogFile(agent string) string {
 }
 
 // Ending returns the outcome of a settled session in one line. Of its agents, only the failed ones
-// matter.
+// matter, and what the session did to land their work.
 func (s *Session) Ending(agents []SessionAgent) string {
 	text := s.Counts.String()
+	if landed := s.Landed(agents); landed != "" {
+		text += "; " + landed
+	}
 	for i := range agents {
 		if a := &agents[i]; a.Status == AgentFailed {
 			return fmt.Sprintf("%s; %s: %s", text, a.ID, a.Error)
@@ -234,4 +237,33 @@ func (t Counts) String() string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// Landed returns what a session did to land the work of its agents; empty when nothing was to
+// land.
+func (s *Session) Landed(agents []SessionAgent) string {
+	count, complete, refused := map[AgentLandingState]int{}, 0, ""
+	for i := range agents {
+		a := &agents[i]
+		count[a.Landing.State]++
+		if a.Status == AgentComplete {
+			complete++
+		}
+		if a.Landing.State == WorkRefused && refused == "" {
+			refused = a.ID + ": " + a.Landing.Note
+		}
+	}
+	parts := []string{}
+	if n := count[WorkLanded]; n > 0 && n+count[WorkPart]+count[WorkNothing] == complete {
+		parts = append(parts, "all landed")
+	} else if n > 0 {
+		parts = append(parts, fmt.Sprintf("%d landed", n))
+	}
+	if n := count[WorkQueued]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d in the landing queue", n))
+	}
+	if n := count[WorkRefused]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d not landed; %s", n, refused))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"agency/internal/plain"
 )
 
 // The limits for the reports of an external executor.
@@ -81,6 +83,8 @@ type SessionAgent struct {
 	// StopReason is the reason; it is empty when the agent is ready.
 	Stopping   int
 	StopReason string
+	// Landing is what the session did to land its work, where the plan says so.
+	Landing AgentLanding
 	// Extra holds the members of the status file that agency does not know, as in Session.
 	Extra json.RawMessage
 	// Absent names the members of the status file that an external executor left out. agency leaves
@@ -131,12 +135,50 @@ func (a *SessionAgent) WaitReason() string {
 	if a.Status != AgentQueued {
 		return ""
 	}
-	return OneLine(a.Error)
+	return plain.OneLine(a.Error)
 }
 
 // WaitingWord begins the Error of an agent whose start waits. If the agent is queued, it waits for
 // the user.
 const WaitingWord = "waiting: "
+
+// AgentAddress is how users name an agent: by its id alone while its session runs, or as
+// SESSION/AGENT with the name or the id of the session.
+type AgentAddress struct {
+	Session SessionID
+	Name    string // of the session; may be empty
+	Running bool   // whether the session runs
+	Agent   string
+	Status  AgentStatus
+	Run     RunID // empty until the agent begins
+}
+
+// detailAgent is the detail of an error that names an agent which may still begin.
+const detailAgent = "agent"
+
+// Unbegun returns the error for an agent without a run.
+func (a *AgentAddress) Unbegun() *Error {
+	text, mayBegin := "agent %q of session %s never began", a.Running && !a.Status.Final()
+	if mayBegin {
+		text = "agent %q of session %s has not begun"
+	}
+	err := Errorf(CodeRunNotFound, text, a.Agent, a.Session).WithHint("why: agency session show %s", a.Session)
+	if mayBegin {
+		// With the id of the session it means the same agent for ever.
+		return err.WithDetail(detailAgent, string(a.Session)+"/"+a.Agent)
+	}
+	return err
+}
+
+// UnbegunAgent returns the address of the agent that has not begun, if an error is about such an
+// agent and it may still begin; empty for any other error.
+func UnbegunAgent(err error) string {
+	if !IsCode(err, CodeRunNotFound) {
+		return ""
+	}
+	address, _ := AsError(err).Details[detailAgent].(string)
+	return address
+}
 
 // AgentBranch returns the branch of an agent's run.
 func AgentBranch(session SessionID, agent string) string {
@@ -159,4 +201,9 @@ type AgentResult struct {
 	Nested []string `json:"nested"`
 	// Problem is why git could not determine the numbers; empty when they are known.
 	Problem string `json:"problem"`
+}
+
+// Changed reports whether the agent changed anything, as far as that is known.
+func (r *AgentResult) Changed() bool {
+	return r.Commits > 0 || r.Files > 0 || r.Dirty || r.Problem != ""
 }

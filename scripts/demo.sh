@@ -59,20 +59,21 @@ kill "$watch" 2>/dev/null || true
 wait "$watch" 2>/dev/null || true
 trap - EXIT
 
+cat >"$root/env" <<ENV
+cd '$root/project'
+export AGENCY_HOME='$AGENCY_HOME' AGENCY_CONFIG='$AGENCY_CONFIG' PATH='$(dirname "$agency")':"\$PATH"
+ENV
+cat >"$root/end" <<END
+. '$root/env'
+agency stop --all
+agency daemon stop
+tmux -S '$root/tmux' kill-server 2>/dev/null
+cd / && rm -rf '$root'
+END
+
 cat <<TEXT
 
-All three are settled: one offers its work, one asks you something, one failed. Look further:
-
-  cd $root/project
-  export AGENCY_HOME=$AGENCY_HOME AGENCY_CONFIG=$AGENCY_CONFIG
-  $agency send asker "the new one"     # answer the question
-  $agency show asker                   # what the agent says of itself, its branch, its paths
-  $agency attach finish                # its terminal; Ctrl-b d leaves it
-  $agency diff finish                  # what it changed
-  $agency logs breaks                  # what it wrote before it failed
-  $agency events                       # the record
-
-And when you have seen enough:
-
-  $agency stop asker; $agency daemon stop; tmux -S $root/tmux kill-server; rm -rf $root
+All three are settled: one offers its work, one asks you something, one failed.
+Go on:  . $root/env; agency answer asker; agency merge finish
+End it: sh $root/end
 TEXT

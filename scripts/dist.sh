@@ -1,6 +1,6 @@
 #!/bin/sh
 # dist.sh VERSION: makes in dist/ what a release has: for each system an archive with the program and
-# its completions, Debian packages, the list of modules as SPDX, and checksums. The same commit gives the same bytes.
+# its manual pages and completions, Debian packages, the list of modules as SPDX, and checksums. The same commit gives the same bytes.
 set -eu
 version=$1
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -9,6 +9,8 @@ rm -rf dist
 mkdir -p dist/work/completions
 flags="-s -w -X main.version=$version"
 go build -trimpath -buildvcs=true -ldflags "$flags" -o dist/work/agency ./cmd/agency
+dist/work/agency docs man dist/work/man >/dev/null
+gzip -9n dist/work/man/*
 for shell in bash zsh fish; do dist/work/agency completion "$shell" > "dist/work/completions/agency.$shell"; done
 
 # spdx PROGRAM: the modules that a program is built from.
@@ -27,7 +29,7 @@ for system in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
     name=agency_${version}_${os}_${arch}
     mkdir -p "dist/work/$name"
     GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=true -ldflags "$flags" -o "dist/work/$name/agency" ./cmd/agency
-    cp -R README.md CHANGELOG.md LICENSE dist/work/completions "dist/work/$name/"
+    cp -R README.md CHANGELOG.md LICENSE dist/work/completions dist/work/man "dist/work/$name/"
     chmod -R u=rwX,go=rX "dist/work/$name"
     find "dist/work/$name" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
     tar -C dist/work --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -9n > "dist/$name.tar.gz"

@@ -15,6 +15,8 @@ if [ "$(id -u)" != 0 ] || ! command -v dpkg >/dev/null; then
 fi
 dpkg --install --force-depends "$folder/one/dist/agency_0.0.1_linux_$(dpkg --print-architecture).deb"
 test "$(/usr/bin/agency version)" = "agency 0.0.1"
+dpkg --listfiles agency | grep -qx /usr/share/man/man1/agency-run.1.gz
 dpkg --purge agency
 test ! -e /usr/bin/agency
+test ! -e /usr/share/man/man1/agency-run.1.gz
 echo "the package was installed, used and purged"

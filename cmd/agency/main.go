@@ -1,3 +1,7 @@
+// Each live run has a process of this program. By default the runtime wakes each of them every
+// second to count the processors again.
+//go:debug updatemaxprocs=0
+
 // Command agency runs a team of coding agents on git repositories.
 package main
 
@@ -18,7 +22,9 @@ import (
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/killpoint"
+	"agency/internal/proxy"
 	"agency/internal/runner"
+	"agency/internal/sandbox"
 )
 
 // version is set by the Makefile; go install leaves it empty.
@@ -35,7 +41,22 @@ func run() int {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
 		// The wrapper handles its own signals.
-		return runner.Main(os.Args[2], os.Stdin, os.Stdout, observe)
+		return runner.Main(os.Args[2], os.Stdin, os.Stdout, runner.Parts{
+			Observe: observe,
+			Proxy:   func(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) },
+		})
+	}
+	if len(os.Args) > 3 && os.Args[1] == "marked" {
+		return runner.Marked(os.Args[2], os.Args[3:])
+	}
+	if len(os.Args) > 2 && os.Args[1] == sandbox.Inside {
+		return sandbox.Enter(os.Args[2:])
+	}
+	if len(os.Args) == 2 && os.Args[1] == sandbox.Probe {
+		return 0
+	}
+	if len(os.Args) == 3 && os.Args[1] == sandbox.Probe {
+		return sandbox.Try(os.Args[2])
 	}
 	if len(os.Args) == 3 && os.Args[1] == "hook" {
 		hook(agency.RunnerKind(os.Args[2]), os.Stdin)
@@ -53,6 +74,10 @@ func run() int {
 		Now:           killpoint.Now,
 		SchemaVersion: daemon.SchemaVersion,
 		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string, env []string) error {
+			if os.Getenv(agency.SandboxVariable) != "" {
+				return agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox cannot reach the daemon; what works here is agency report").
+					WithHint("an agent that runs others needs the sandbox level worktree")
+			}
 			return daemon.Spawn(ctx, cfg, exe, configPath, env)
 		},
 		RunDaemon: func(ctx context.Context, cfg *config.Config, load func() (*config.Config, error)) error {

@@ -14,10 +14,10 @@ import (
 // How a waiting client detects that the daemon no longer answers: it sends empty requests on
 // another connection.
 const (
-	pulseEvery = 5 * time.Second
-	// missedPulses in a row take readTimeout. A single one may be missed because this process was
+	heartbeatEvery = 5 * time.Second
+	// missedHeartbeats in a row take readTimeout. A single one may be missed because this process was
 	// suspended.
-	missedPulses = int(readTimeout / pulseEvery)
+	missedHeartbeats = int(readTimeout / heartbeatEvery)
 )
 
 // alive returns nil when the daemon accepts requests, and ErrSilent when it does not within a time.
@@ -36,15 +36,15 @@ func (c *Client) alive(ctx context.Context, within time.Duration) error {
 func (c *Client) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		tick := time.NewTicker(pulseEvery)
+		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
-		for missed := 0; missed < missedPulses; {
+		for missed := 0; missed < missedHeartbeats; {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
 				return
 			}
-			if err := c.alive(ctx, pulseEvery); err == nil || agency.IsCode(err, agency.CodeDaemonVersion) {
+			if err := c.alive(ctx, heartbeatEvery); err == nil || agency.IsCode(err, agency.CodeDaemonVersion) {
 				missed = 0
 			} else {
 				missed++

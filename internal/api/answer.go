@@ -18,10 +18,23 @@ type AnswerRunResponse struct {
 	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
 }
 
+// AllowHostRequest answers the refusal of a host: the run's agent reaches it from now on.
+type AllowHostRequest struct {
+	Run   string            `json:"run"`
+	Host  string            `json:"host"` // as in a list of hosts; refusals have it as entry
+	Scope agency.GrantScope `json:"scope"`
+}
+
+// AllowHostResponse is the outcome of the answer to the refusal of a host.
+type AllowHostResponse struct {
+	RunID   agency.RunID `json:"run_id"`
+	Reached bool         `json:"reached"` // the live agent has it; else it has it when it is back, or begins
+}
+
 // ShowOutputRequest asks for the last lines of a run's agent.
 type ShowOutputRequest struct {
 	Run   string `json:"run" jsonschema:"its name, handle or id"`
-	Lines int    `json:"lines,omitempty" jsonschema:"how many of the last lines; default 50, at most 500"`
+	Lines int    `json:"lines,omitempty" jsonschema:"default 50, at most 500"`
 }
 
 // ShowOutputResponse is untrusted text of the agent, without control characters.
@@ -34,7 +47,7 @@ type ShowOutputResponse struct {
 // DiffRunRequest asks for the changes of a run.
 type DiffRunRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle or id"`
-	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"where to cut the patch off; default 131072, at most 4194304"`
+	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"default 131072, at most 4194304"`
 }
 
 // DiffRunResponse compares the worktree of a run with the commit that the run began at: commits,

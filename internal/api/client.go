@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,7 +30,7 @@ type Client struct {
 	// Start starts a daemon that listens on Socket. When nil, a missing daemon is an error.
 	Start func(ctx context.Context) error
 	// AwaitNext, if not nil, is called before Start for clients that follow a stream. It returns at
-	// once unless the daemon was told to stop; then it waits until another daemon was started: a
+	// once unless the daemon was asked to stop; then it waits until another daemon was started: a
 	// client that only watches must not undo a stop.
 	AwaitNext func(ctx context.Context) error
 	// Holder, if not nil, returns the process that holds the data root, to distinguish a daemon
@@ -42,9 +44,10 @@ type Client struct {
 	// Header is sent with each request; it may be nil.
 	Header http.Header
 
-	http    http.Client
-	met     atomic.Bool // a daemon of this version has answered
-	follows atomic.Bool // this client reads a stream that does not end by itself
+	http     http.Client
+	met      atomic.Bool // a daemon of this version has answered, or was lost with a request
+	outlived atomic.Bool // then one of another version took its place
+	follows  atomic.Bool // this client reads a stream that does not end by itself
 }
 
 // keepIdle is how long an idle connection is kept for the next request. It is shorter than the
@@ -65,13 +68,24 @@ func NewClient(path, version string, start func(ctx context.Context) error) *Cli
 }
 
 // Call runs an operation. It starts a missing daemon, and replaces a daemon of another version by
-// one of this version when that loses no request; runs continue meanwhile. It returns the error of ctx, or an *agency.Error: the daemon's
-// own, or E_DAEMON_CONNECT_FAILED.
+// one of this version when that loses no request; runs continue meanwhile. It returns the error of
+// ctx, or an *agency.Error: the daemon's own, or E_DAEMON_CONNECT_FAILED.
 func Call[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) (Resp, error) {
 	var resp Resp
 	err := c.call(ctx, op.Name, op.Kind, req, &resp)
 	return resp, err
 }
+
+// CallText is Call for a program that only prints the answer: it returns the envelope as Encode
+// writes it, without decoding what is in it.
+func CallText[Req, Resp any](ctx context.Context, c *Client, op Operation[Req, Resp], req Req) ([]byte, error) {
+	var text envelopeText
+	err := c.call(ctx, op.Name, op.Kind, req, &text)
+	return text, err
+}
+
+// envelopeText is the envelope of a successful answer, as Encode writes it.
+type envelopeText []byte
 
 // call runs the operation with the given name and reads its response into resp, a pointer.
 func (c *Client) call(ctx context.Context, name string, kind Kind, req, resp any) error {
@@ -164,12 +178,13 @@ func left(ms int64, passed time.Duration) int64 {
 // the daemon was about to stop and still answered Start, or was killed as it started. A request
 // that may have been carried out is sent again only if again is true, because repeating it does no
 // harm; so a client that waits outlives the daemon. withDaemon returns an error when daemons have
-// gone away for as long as timeout. It replaces a daemon of another version once, but not when this
-// client has met a daemon of its own version: then the other one is an upgrade.
+// gone away for as long as timeout. It replaces daemons of another version, but not when this
+// client has met a daemon of its own version: then the other one is an upgrade, which serves this
+// client as far as the operation is the same.
 func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Duration, send func() error) error {
 	row := inARow{timeout: timeout}
-	for silent, replaced := false, false; ; {
-		began := time.Now()
+	for silent, replaced := false, 0; ; {
+		began, outlived := time.Now(), c.outlived.Load()
 		err := send()
 		switch {
 		case err == nil:
@@ -183,11 +198,17 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 			silent = true
 		case agency.IsCode(err, agency.CodeDaemonConnectFailed):
 		case agency.IsCode(err, agency.CodeDaemonLost) && again:
-		case agency.IsCode(err, agency.CodeDaemonVersion) && !replaced:
+			c.met.Store(true) // it had taken the request: one of another version refuses at once
+		case agency.IsCode(err, agency.CodeDaemonVersion) && c.met.Load() && !outlived:
+			c.outlived.Store(true)
+			continue
+		case agency.IsCode(err, agency.CodeDaemonVersion) && c.met.Load():
+			return outdated(agency.AsError(err), c.Version)
+		case agency.IsCode(err, agency.CodeDaemonVersion) && replaced < mostReplaced:
 			if err := c.replaceable(agency.AsError(err)); err != nil {
 				return err
 			}
-			replaced = true
+			replaced++
 			if stopErr := c.stopOld(ctx, fmt.Sprint(agency.AsError(err).Details["daemon_version"])); agency.IsCode(stopErr, agency.CodePermissionDenied) {
 				return err // a run must not replace the user's daemon
 			} else if stopErr != nil {
@@ -195,6 +216,9 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 			}
 		default:
 			return err
+		}
+		if again && (c.met.Load() || agency.IsCode(err, agency.CodeDaemonLost)) {
+			c.awaitReplacement(ctx)
 		}
 		if c.follows.Load() && c.met.Load() && c.AwaitNext != nil {
 			if err := c.AwaitNext(ctx); err != nil {
@@ -211,13 +235,13 @@ func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Durati
 	}
 }
 
-// replaceable returns nil when a daemon of another version, which refused a request with err, may be
-// stopped for one of this version: no request would be lost, and the record would be readable.
+// replaceable returns nil when a daemon of another version, which refused a request with err, may
+// be stopped for one of this version: no request would be lost, and the record would be readable.
 func (c *Client) replaceable(err *agency.Error) error {
 	requests, known := err.Details["requests"].(float64)
 	schema, ok := err.Details["schema_version"].(float64)
 	switch {
-	case c.met.Load() || c.Schema == nil || !known || !ok:
+	case c.Schema == nil || !known || !ok:
 		return err
 	case int(schema) > c.Schema():
 		return agency.Errorf(err.Code, "%s, which cannot read its record", err.Message).
@@ -230,6 +254,28 @@ func (c *Client) replaceable(err *agency.Error) error {
 		return agency.Errorf(err.Code, "%s; %s for its answer", err.Message, waits).WithHint("%s", err.Hint)
 	}
 	return nil
+}
+
+// outdated returns the error for a client of the given version, whose daemon was replaced by one
+// that does not understand it.
+func outdated(err *agency.Error, version string) error {
+	e := agency.Errorf(err.Code, "the daemon is now version %v, and this command is version %s, which cannot read its answers",
+		err.Details["daemon_version"], version).WithHint("run the command again")
+	e.Details = err.Details
+	return e
+}
+
+// awaitReplacement gives the client that replaces a daemon the time to start the next one, of its
+// own version: a client that waits must not be faster and start one of the old version.
+func (c *Client) awaitReplacement(ctx context.Context) {
+	if c.Holder == nil {
+		return
+	}
+	for deadline := time.Now().Add(replaceWait); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		if holder, err := c.Holder(); err != nil || !holder.Stopped() {
+			return
+		}
+	}
 }
 
 // starting reports whether a daemon that does not answer may still be starting.
@@ -306,12 +352,18 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) do(r *http.Request) (*http.Response, error) {
 	maps.Copy(r.Header, c.Header)
 	r.Header.Set(VersionHeader, c.Version)
+	if c.outlived.Load() {
+		r.Header.Set(ShapeHeader, Shape(r.URL.Path))
+	}
 	if c.Trace != nil {
 		r.Header.Set(TraceHeader, "1")
 	}
 	answer, err := c.http.Do(r)
 	switch {
 	case err == nil:
+		if answer.Header.Get(VersionHeader) == c.Version {
+			c.met.Store(true) // also when it answers that it is stopping
+		}
 		return answer, nil
 	case r.Context().Err() != nil:
 		return nil, c.orSilent(r.Context(), r.Context().Err())
@@ -366,14 +418,56 @@ func unwrapURL(err error) error {
 // readEnvelope decodes an answer into data, a pointer or nil, in one pass: a list of runs can be
 // long.
 func (c *Client) readEnvelope(answer *http.Response, data any) error {
+	var body io.Reader = answer.Body
+	switch whole := data.(type) {
+	case **envelopeText:
+		if c.Trace != nil {
+			return c.encodeAnswer(answer, whole)
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			return unreadable(err)
+		}
+		printed := envelopeText(append(indent(make([]byte, 0, len(text)*3/2), text), '\n'))
+		if bytes.HasPrefix(printed, []byte("{\n  \"ok\": true,")) {
+			*whole = &printed
+			return nil
+		}
+		body, data = bytes.NewReader(text), nil
+	case **ListRunsResponse:
+		var text strings.Builder // whose text is not copied
+		if _, err := io.Copy(&text, body); err != nil {
+			return unreadable(err)
+		}
+		var spans []agency.Span
+		if rows := new(ListRunsResponse); readRows(text.String(), rows, &spans) {
+			c.Trace.Add(spans...)
+			*whole = rows
+			return nil
+		}
+		body = strings.NewReader(text.String())
+	}
 	env := Envelope{Data: data}
-	dec := json.NewDecoder(answer.Body)
+	dec := json.NewDecoder(body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&env); err != nil {
 		return unreadable(err)
 	}
 	c.Trace.Add(env.Trace...)
 	return env.Err()
+}
+
+// encodeAnswer is readEnvelope for an answer that holds the steps of the request too, which are not
+// printed.
+func (c *Client) encodeAnswer(answer *http.Response, to **envelopeText) error {
+	var data json.RawMessage
+	if err := c.readEnvelope(answer, &data); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	err := Encode(&text, Success(data))
+	*to = (*envelopeText)(new(text.Bytes()))
+	return err
 }
 
 // How long an operation that changes nothing may take: one that only reads, and one that has to
@@ -410,7 +504,14 @@ func (k Kind) timeout(req any) time.Duration {
 	return few
 }
 
-// stopWait is how long a daemon that was told to stop may keep accepting requests.
+// replaceWait is how long a client leaves it to others to start the next daemon after a stop.
+const replaceWait = 2 * time.Second
+
+// mostReplaced is how many daemons of another version a request replaces: a program of that version
+// that asks at the same moment may start another one.
+const mostReplaced = 3
+
+// stopWait is how long a daemon that was asked to stop may keep accepting requests.
 const stopWait = 10 * time.Second
 
 // Why there is no answer, wrapped in E_DAEMON_CONNECT_FAILED.

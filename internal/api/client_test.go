@@ -134,7 +134,7 @@ func TestCallWithoutDaemon(t *testing.T) {
 		text string
 	}{
 		"no socket":           {socketPath(t), agency.CodeDaemonConnectFailed, "no daemon listens on "},
-		"nobody listens":      {refused, agency.CodeDaemonConnectFailed, "no daemon listens on "},
+		"no daemon listens":   {refused, agency.CodeDaemonConnectFailed, "no daemon listens on "},
 		"it hangs up":         {closed, agency.CodeDaemonLost, "went away before it answered"},
 		"a path too long":     {"/" + strings.Repeat("a", 200), agency.CodeDaemonConnectFailed, "cannot be reached: "},
 		"a folder, no socket": {filepath.Dir(socketPath(t)), agency.CodeDaemonConnectFailed, "no daemon listens on "},
@@ -321,7 +321,7 @@ func (d *versioned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case theirs != version:
 		reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "the daemon is version %s and this program is %s", version, theirs).
 			WithDetail("daemon_version", version).WithDetail("requests", d.requests).WithDetail("schema_version", d.schema))
-	case r.URL.Path == api.StopDaemon.Path():
+	case r.URL.Path == "/v1/"+api.StopDaemon.Name:
 		d.stops.Add(1)
 		reply(w, api.DaemonStatusResponse{PID: 1 << 30}, nil) // a pid that no process has
 	default:
@@ -365,6 +365,71 @@ func TestVersions(t *testing.T) {
 				t.Errorf("%d stops and %d starts", d.stops.Load(), starts.Load())
 			}
 		})
+	}
+}
+
+// A client whose daemon was replaced asks again with the shape of the operation. It starts and
+// stops no daemon, and ends with one sentence where the new one cannot serve it.
+func TestOutlived(t *testing.T) {
+	t.Parallel()
+	path, understood := socketPath(t), api.Shape("/v1/"+api.DaemonStatus.Name)
+	var upgraded atomic.Bool
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if upgraded.Load() && r.Header.Get(api.ShapeHeader) != understood {
+			reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "another").WithDetail("daemon_version", "2").WithDetail("requests", 0).WithDetail("schema_version", 0))
+			return
+		}
+		reply(w, api.DaemonStatusResponse{PID: 7}, nil)
+	}))
+	c := api.NewClient(path, "1", func(context.Context) error {
+		t.Error("a daemon was started beside the new one")
+		return nil
+	})
+	t.Cleanup(c.Close)
+	c.Schema = func() int { return 0 }
+	for range 2 {
+		if got, err := status(t.Context(), c); err != nil || got.PID != 7 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		upgraded.Store(true)
+	}
+	_, err := api.Call(t.Context(), c, api.ListAlerts, api.ListAlertsRequest{})
+	if !agency.IsCode(err, agency.CodeDaemonVersion) || err.Error() != "the daemon is now version 2, and this command is version 1, which cannot read its answers" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A client that waited when its daemon was replaced, and got no answer, does not stop the new
+// daemon.
+func TestOutlivedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	path, understood := socketPath(t), api.Shape("/v1/"+api.DaemonStatus.Name)
+	var asked atomic.Int32
+	serve(t, path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case asked.Add(1) == 1:
+			panic(http.ErrAbortHandler)
+		case r.URL.Path == "/v1/"+api.StopDaemon.Name:
+			t.Error("the new daemon was stopped")
+		case r.Header.Get(api.ShapeHeader) != understood:
+			reply(w, nil, agency.Errorf(agency.CodeDaemonVersion, "another").WithDetail("daemon_version", "2").WithDetail("requests", 0).WithDetail("schema_version", 0))
+			return
+		}
+		reply(w, api.DaemonStatusResponse{PID: 7}, nil)
+	}))
+	c := api.NewClient(path, "1", func(context.Context) error { return nil })
+	t.Cleanup(c.Close)
+	c.Schema = func() int { return 0 }
+	if got, err := status(t.Context(), c); err != nil || got.PID != 7 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// No two operations have the same shape but those that ask and answer the same.
+func TestShape(t *testing.T) {
+	t.Parallel()
+	if a, b := api.Shape("/v1/"+api.ListRuns.Name), api.Shape("/v1/"+api.ListAlerts.Name); a == "" || a == b || api.Shape("/v1/none") != "" {
+		t.Errorf("the shapes are %q and %q", a, b)
 	}
 }
 

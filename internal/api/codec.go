@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"strings"
 
-	"agency"
+	"agency/internal/plain"
 )
 
 // Decode reads exactly one JSON document into v, which points to a struct. It is stricter than
@@ -116,7 +116,7 @@ func (w *walker) object(t reflect.Type, path string) error {
 		next, ok := fields[key]
 		if !ok && fields != nil {
 			w.offset = w.quoteAfter(before)
-			if near := agency.Nearest(key, known); near != "" {
+			if near := plain.Nearest(key, known); near != "" {
 				return fmt.Errorf("unknown key %q; did you mean %q?", full, near)
 			}
 			return fmt.Errorf("unknown key %q; known are %s", full, strings.Join(known, ", "))

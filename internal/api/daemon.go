@@ -25,11 +25,16 @@ type DoctorRequest struct {
 	Dir    string         `json:"dir,omitempty"`
 	Env    agency.Environ `json:"env,omitempty"`
 	Config string         `json:"config,omitempty"`
+	// Sandbox looks at nothing but the sandboxes of agents, by trying to get out of them.
+	Sandbox bool `json:"sandbox,omitempty"`
 }
 
 // DoctorResponse is a list of findings.
 type DoctorResponse struct {
 	Checks []Check `json:"checks"`
+	// Trials are what was tried from inside each sandbox, when the request asked for it. It is never
+	// null.
+	Trials []agency.SandboxTrial `json:"trials"`
 }
 
 // Check is one finding of the doctor. Level is ok, note, warning or error; Fix is a command that

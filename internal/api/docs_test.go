@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -90,35 +91,12 @@ func operationsText(from *source) string {
 		}
 	}
 	for _, op := range api.Operations() {
-		fmt.Fprintf(&b, "\n### %s\n\n%s `POST /v1/%s` %s.", op.Name, op.Help, op.Name, op.Kind)
-		if op.Tool != nil {
-			with := ""
-			if op.Tool.Extra {
-				with = ", of `agency mcp --tools all`"
-			}
-			fmt.Fprintf(&b, " Tool: `%s`%s.", op.Tool.Name, with)
-		}
-		if len(op.Errors) > 0 {
-			fmt.Fprintf(&b, "\n\nErrors: `%s`.", strings.ReplaceAll(list(op.Errors), ", ", "`, `"))
-		}
-		fmt.Fprintf(&b, "\n\n```json\n%s\n```\n", op.Example)
+		b.WriteString(operationText(&op))
 		part("Request", op.Request)
 		part("Response", op.Response)
 	}
 	for _, s := range api.Streams() {
-		fmt.Fprintf(&b, "\n### %s\n\n%s `GET %s`", s.Name(), s.Help, s.Path)
-		switch {
-		case s.Upgrade != "":
-			fmt.Fprintf(&b, " with `Upgrade: %s`. Lines in both directions: `%s`.", s.Upgrade, s.Media)
-		case s.Media != "":
-			fmt.Fprintf(&b, " reads. Answer: `%s`.", s.Media)
-		default:
-			b.WriteString(" reads.")
-		}
-		if len(s.Errors) > 0 {
-			fmt.Fprintf(&b, "\n\nErrors: `%s`.", strings.ReplaceAll(list(s.Errors), ", ", "`, `"))
-		}
-		b.WriteByte('\n')
+		b.WriteString(streamText(&s))
 		if s.Query.NumField() > 0 {
 			part("Query", s.Query)
 		}
@@ -134,6 +112,57 @@ func operationsText(from *source) string {
 		fields(&b, t, from)
 	}
 	return b.String() + "\n"
+}
+
+func operationText(op *api.Description) string {
+	text := fmt.Sprintf("%s `POST /v1/%s` %s.", op.Help, op.Name, op.Kind)
+	if op.Tool != nil {
+		with := ""
+		if op.Tool.Extra {
+			with = ", of `agency mcp --tools all`"
+		}
+		text += fmt.Sprintf(" Tool: `%s`%s.", op.Tool.Name, with)
+	}
+	return fmt.Sprintf("\n### %s\n\n%s%s\n\n```json\n%s\n```\n", op.Name, wrapped(text), errorsText(op.Errors), op.Example)
+}
+
+func streamText(s *api.Stream) string {
+	text := fmt.Sprintf("%s `GET %s`", s.Help, s.Path)
+	switch {
+	case s.Upgrade != "":
+		text += fmt.Sprintf(" with `Upgrade: %s`. Lines in both directions: `%s`.", s.Upgrade, s.Media)
+	case s.Media != "":
+		text += fmt.Sprintf(" reads. Answer: `%s`.", s.Media)
+	default:
+		text += " reads."
+	}
+	return fmt.Sprintf("\n### %s\n\n%s%s\n", s.Name(), wrapped(text), errorsText(s.Errors))
+}
+
+func errorsText(codes []agency.Code) string {
+	if len(codes) == 0 {
+		return ""
+	}
+	return "\n\n" + wrapped(fmt.Sprintf("Errors: `%s`.", strings.ReplaceAll(list(codes), ", ", "`, `")))
+}
+
+// wrapped breaks prose into lines of at most 100 columns, and none between backticks.
+func wrapped(text string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range regexp.MustCompile("(?:[^ `]|`[^`]*`)+").FindAllString(text, -1) {
+		switch {
+		case i > 0 && column+1+len(word) > 100:
+			b.WriteByte('\n')
+			column = 0
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
 }
 
 func fields(b *strings.Builder, t reflect.Type, from *source) {

@@ -157,7 +157,7 @@ func TestStreamsStayWithTheirRun(t *testing.T) {
 	}
 }
 
-// A client that follows a stream first checks whether the daemon was told to stop, and then waits.
+// A client that follows a stream first checks whether the daemon was asked to stop, and then waits.
 func TestFollowAwaitsNext(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)

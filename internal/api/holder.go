@@ -17,6 +17,6 @@ const (
 	DoingRestore = "restoring"
 )
 
-// Stopped reports whether the daemon was told to stop, or a restore ran, and no other daemon has
+// Stopped reports whether the daemon was asked to stop, or a restore ran, and no other daemon has
 // started since.
 func (h Holder) Stopped() bool { return h.Doing == DoingStop || h.Doing == DoingRestore }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Operation is one thing that the daemon does: POST Path with a JSON request, answered by an
@@ -46,9 +47,6 @@ type Tool struct {
 	Required []string // keys of the request that a model must give
 	Optional []string // keys of the request that a model may give; a tool with arguments of its own has neither list
 }
-
-// Path returns the path that serves the operation.
-func (o Operation[Req, Resp]) Path() string { return operationPath(o.Name) }
 
 func operationPath(name string) string { return "/v1/" + name }
 
@@ -103,7 +101,7 @@ func Find(name string) (*Description, error) {
 		names = append(names, op.Name)
 	}
 	err := agency.Errorf(agency.CodeUsage, "there is no operation %q", name)
-	if near := agency.Nearest(name, names); near != "" {
+	if near := plain.Nearest(name, names); near != "" {
 		return nil, err.WithHint("did you mean: agency api %s", near)
 	}
 	return nil, err.WithHint("docs/json.md lists the operations, and agency api prints them")

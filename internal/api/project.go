@@ -44,6 +44,9 @@ type InitRepoResponse struct {
 	// SetupNote explains why the setup cannot succeed as it is, and what to do; empty when no
 	// problem is known.
 	SetupNote string `json:"setup_note"`
+	// SandboxProblem explains why agents cannot be kept apart on this machine by the sandbox level
+	// process, and what to do; empty when they can.
+	SandboxProblem string `json:"sandbox_problem"`
 }
 
 // InitSetting is one answer and its source: answer, agency.toml or default.
@@ -64,11 +67,12 @@ type InitChange struct {
 }
 
 // TrustRequest asks what the repository of Dir wants done in the worktree of a new run, or in that
-// of an existing one.
+// of an existing one, or as checks.
 type TrustRequest struct {
 	Dir    string         `json:"dir,omitempty"`
-	Base   string         `json:"base,omitempty"` // what the run would start from; empty means the default
-	Run    string         `json:"run,omitempty"`  // instead of a new run: what a resume of this run would do
+	Base   string         `json:"base,omitempty"`   // what the run would start from; empty means the default
+	Run    string         `json:"run,omitempty"`    // instead of a new run: what a resume of this run would do
+	Target string         `json:"target,omitempty"` // instead of a new run: the checks of this branch
 	Env    agency.Environ `json:"env,omitempty"`
 	Config string         `json:"config,omitempty"`
 }
@@ -94,4 +98,41 @@ type RevokeTrustRequest struct {
 type RevokeTrustResponse struct {
 	Root    string `json:"root"`
 	Revoked int    `json:"revoked"`
+}
+
+// RefsRequest names a repository by a folder in it.
+type RefsRequest struct {
+	Dir string `json:"dir"`
+}
+
+// RefsResponse holds what commands can name in a repository.
+type RefsResponse struct {
+	Names    []string    `json:"names"`    // branches, tags and branches of remotes, those with the newest commits first; at most 500
+	Remotes  []string    `json:"remotes"`  // in the order of the configuration
+	Landings []LandedRun `json:"landings"` // that can be taken back, the newest first; at most 50
+}
+
+// LandedRun is a landing that is in its target.
+type LandedRun struct {
+	ID     agency.LandingID `json:"id"`
+	Run    string           `json:"run"` // its name or handle
+	Target string           `json:"target"`
+}
+
+// LeaveReposRequest asks what agency keeps in repositories, and with Apply to remove it.
+type LeaveReposRequest struct {
+	Apply bool `json:"apply,omitempty"`
+}
+
+// LeaveReposResponse lists the repositories in which agency keeps something, by their roots.
+type LeaveReposResponse struct {
+	Repos []LeftRepo `json:"repos"`
+}
+
+// LeftRepo is a repository, and the work of runs that stays in it.
+type LeftRepo struct {
+	Root     string   `json:"root"`
+	Branches []string `json:"branches"` // of runs
+	Saved    []string `json:"saved"`    // refs below refs/agency
+	Problem  string   `json:"problem"`  // why it could not be read or changed; empty when it could
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -28,6 +29,7 @@ type Run struct {
 	Branch     string            `json:"branch"`
 	BaseCommit string            `json:"base_commit"`
 	Worktree   string            `json:"worktree_path"`
+	Standby    bool              `json:"standby"` // the worktree was made ahead of the run
 	RunDir     string            `json:"run_dir"`
 	Runner     string            `json:"runner"`
 	RunnerKind agency.RunnerKind `json:"runner_kind"`
@@ -43,15 +45,25 @@ type Run struct {
 	StallAfterMS int64            `json:"stall_after_ms"`  // 0 means as configured
 	// StuckIntervals is how many intervals of the watchdog without a sign of life are too many; 0
 	// means as configured.
-	StuckIntervals int          `json:"stuck_intervals"`
-	Preset         string       `json:"preset"` // the preset that the run was created with; empty when none
-	PRNumber       *int         `json:"pr_number"`
-	Flag           *agency.Flag `json:"flag"` // why the user or an agent must look at the run; null when it has no flag
-	Session        string       `json:"tmux_session"`
-	CreatedAt      time.Time    `json:"created_at"`
-	StartedAt      *time.Time   `json:"started_at"`
-	EndedAt        *time.Time   `json:"ended_at"`
-	RemovedAt      *time.Time   `json:"removed_at"`
+	StuckIntervals int    `json:"stuck_intervals"`
+	Preset         string `json:"preset"` // the preset that the run was created with; empty when none
+	// Sandbox and Network are how its agent is kept apart from the machine. Enforces says what that
+	// means, in words; it is empty at the level worktree, and never null.
+	Sandbox  agency.SandboxLevel `json:"sandbox"`
+	Network  agency.Network      `json:"network"`
+	Enforces []string            `json:"enforces"`
+	PRNumber *int                `json:"pr_number"`
+	// PR is its pull request, as it was when agency last looked; null when it knows none.
+	PR *agency.PullRequest `json:"pr"`
+	// Diff is what the run changed since its base, as counted when its agent last rested or ended;
+	// null before that.
+	Diff      *agency.ChangeSize `json:"diff"`
+	Flag      *agency.Flag       `json:"flag"` // why the user or an agent must look at the run; null when it has no flag
+	Session   string             `json:"tmux_session"`
+	CreatedAt time.Time          `json:"created_at"`
+	StartedAt *time.Time         `json:"started_at"`
+	EndedAt   *time.Time         `json:"ended_at"`
+	RemovedAt *time.Time         `json:"removed_at"`
 	// Unrecorded is true when the state of the newest attempt is not in the record yet, because it
 	// cannot be written to the disk.
 	Unrecorded bool `json:"unrecorded"`
@@ -68,12 +80,21 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		ID: r.ID, Handle: r.Handle, Name: r.Name, Type: r.Type,
 		Status: s.Label, Summary: s.Summary, Problem: s.Problem, Since: s.Since,
 		State: a.State, Attempt: a.Number, ExitCode: a.ExitCode, Signal: a.Signal, ErrorCode: a.ErrorCode, Error: a.Error,
-		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, RunDir: r.Dir,
+		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, Standby: r.FromStandby(), RunDir: r.Dir,
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
 		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.AgentState.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
-		PRNumber: r.PRNumber, Flag: r.Flag, Session: r.Session(),
+		Sandbox: r.Sandbox.Level, Network: r.Sandbox.Network, Enforces: r.Sandbox.Enforces(),
+		PRNumber: number(r.PR), PR: r.PR, Diff: r.Changes, Flag: r.Flag, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt, Unrecorded: r.Unrecorded,
 	}
+}
+
+// number returns the number of a pull request; nil without one.
+func number(pr *agency.PullRequest) *int {
+	if pr == nil {
+		return nil
+	}
+	return &pr.Number
 }
 
 // Ref returns the name of the run for users.
@@ -82,6 +103,37 @@ func (r *Run) Ref() string {
 		return r.Name
 	}
 	return r.Handle
+}
+
+// NeedsYou reports whether a run waits for a user: agency ls lists it first, agency next attaches
+// to it, and agency alerts names it where no alert does. A removed run waits for nothing.
+func (r *Run) NeedsYou() bool { return r.RemovedAt == nil && r.Status.NeedsUser() }
+
+// Rank is where a run stands in OrderByNeed.
+type Rank struct {
+	needs          bool
+	since, created time.Time
+}
+
+// RankOf returns the rank of a run with a status.
+func RankOf(r *agency.Run, s agency.Status) Rank {
+	return Rank{r.RemovedAt == nil && s.Label.NeedsUser(), s.Since, r.CreatedAt}
+}
+
+// Compare returns a negative number when a run at p comes before one at q, and 0 when they stay in
+// the order in which they were made.
+func (p Rank) Compare(q Rank) int {
+	switch {
+	case p.needs != q.needs:
+		if p.needs {
+			return -1
+		}
+		return 1
+	case p.needs:
+		return cmp.Or(p.since.Compare(q.since), p.created.Compare(q.created))
+	default:
+		return q.created.Compare(p.created)
+	}
 }
 
 // FindRun returns the run that a reference means, even a removed one. A client that asks one daemon
@@ -104,19 +156,20 @@ func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
 type ShowRunResponse struct {
 	Run      Run              `json:"run"`
 	Contract *agency.Contract `json:"runner_status"` // the content of the agent's status file; null without a readable one
-	Word     time.Time        `json:"runner_status_at"`
+	StatusAt time.Time        `json:"runner_status_at"`
 	// Requests are all requests that the agent's program waits for, first the one that its terminal
 	// shows; never null.
-	Requests   []agency.Request `json:"requests"`
-	Attempts   []agency.Attempt `json:"attempts"`
-	Steps      []agency.Step    `json:"steps"`
-	Inputs     []agency.Input   `json:"inputs"`
-	Git        *agency.GitFacts `json:"git"`         // null when the worktree is gone or cannot be read
-	GitProblem string           `json:"git_problem"` // why git is null, unless the run is removed
-	Connected  bool             `json:"connected"`   // the wrapper is connected to the daemon now
-	LastOutput *time.Time       `json:"last_output"`
-	PromptPath string           `json:"prompt_path"`
-	LogPath    string           `json:"log_path"`
-	LogLost    int64            `json:"log_lost"`    // bytes that are missing in the log, because they could not be written to the disk
-	OutputPath string           `json:"output_path"` // the run's result; empty while there is none
+	Requests   []agency.Request     `json:"requests"`
+	Attempts   []agency.Attempt     `json:"attempts"`
+	Steps      []agency.Step        `json:"steps"`
+	Inputs     []agency.Input       `json:"inputs"`
+	Git        *agency.GitFacts     `json:"git"`         // null when the worktree is gone or cannot be read
+	GitProblem string               `json:"git_problem"` // why git is null, unless the run is removed
+	Checks     []agency.CheckResult `json:"checks"`      // the newest verdict of each check on its work; never null
+	Connected  bool                 `json:"connected"`   // the wrapper is connected to the daemon now
+	LastOutput *time.Time           `json:"last_output"`
+	PromptPath string               `json:"prompt_path"`
+	LogPath    string               `json:"log_path"`
+	LogLost    int64                `json:"log_lost"`    // bytes that are missing in the log, because they could not be written to the disk
+	OutputPath string               `json:"output_path"` // the run's result; empty while there is none
 }

@@ -46,18 +46,27 @@ type ListRunsRequest struct {
 	Status  []string `json:"status,omitempty"` // only runs with these statuses; empty means all
 	Tag     string   `json:"tag,omitempty"`
 	Fields  []string `json:"fields,omitempty"` // only these fields of each run; empty means all
+	// Order is "need" for the order of agency ls: first the runs that need a user, the longest waiting
+	// on top, then the others, newest first. Empty means oldest first.
+	Order  string `json:"order,omitempty"`
+	Offset int    `json:"offset,omitempty"` // how many of the first runs in this order are left out
+	Limit  int    `json:"limit,omitempty"`  // how many follow at most; 0 means all
 }
 
-// ListRunsResponse holds runs, newest last.
+// OrderByNeed is the order of runs in which users look at them.
+const OrderByNeed = "need"
+
+// ListRunsResponse holds runs in the order of the request.
 type ListRunsResponse struct {
-	Runs []Run `json:"runs"`
+	Runs  []Run `json:"runs"`
+	Total int   `json:"total,omitempty"` // with an offset or a limit: how many there are without them
 }
 
 // SendInputRequest types Text into a run's agent and presses Enter.
 type SendInputRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle or id"`
-	Text     string `json:"text" jsonschema:"the message; Enter is pressed after it"`
-	PromptID string `json:"prompt_id,omitempty" jsonschema:"the prompt that this answers; refused if the run no longer waits for it"`
+	Text     string `json:"text"` // Enter is pressed after it
+	PromptID string `json:"prompt_id,omitempty" jsonschema:"refused unless the run waits for this prompt"`
 }
 
 // SendInputResponse is the result of typing a message.
@@ -96,7 +105,7 @@ type ResumeRunResponse struct {
 type RemoveRunRequest struct {
 	Run          string `json:"run" jsonschema:"its name, handle or id"`
 	Stop         bool   `json:"stop,omitempty"`    // stop it first if it is live
-	Discard      bool   `json:"discard,omitempty"` // even if work is lost that cannot be saved
+	Discard      bool   `json:"discard,omitempty"` // save nothing first: what is in no commit is lost
 	DeleteBranch bool   `json:"delete_branch,omitempty" jsonschema:"also delete its branch; refused when that would lose commits"`
 }
 
@@ -105,6 +114,7 @@ type RemoveRunResponse struct {
 	ID        agency.RunID  `json:"id"`
 	State     agency.State  `json:"state"`
 	Removed   bool          `json:"removed"`
+	Already   bool          `json:"already"` // it was removed before
 	RemovedAt time.Time     `json:"removed_at"`
 	Snapshot  *agency.Saved `json:"snapshot"`
 	Branch    string        `json:"branch"` // empty when it was deleted
@@ -144,7 +154,7 @@ type WaitRunsResponse struct {
 	TimedOut bool  `json:"timed_out"`
 }
 
-// AttachRunResponse tells where a run's terminal is. The client builds the command that shows it,
+// AttachRunResponse is where a run's terminal is. The client builds the command that shows it,
 // so that nothing from a daemon is run as a command.
 type AttachRunResponse struct {
 	RunID  agency.RunID `json:"run_id"`      // its tmux session is named agency_ and this id

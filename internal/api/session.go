@@ -65,7 +65,7 @@ type SessionAgent struct {
 	RunID     agency.RunID `json:"run_id"`     // empty until it starts
 	Run       string       `json:"run"`        // the name of the run for users
 	Label     agency.Label `json:"run_status"` // the run's status now; empty when it has none
-	Note      string       `json:"note"`       // what the agent says, asks or waits for
+	Note      string       `json:"note"`       // what the agent reports, asks or waits for
 	Branch    string       `json:"branch"`
 	Attempts  int          `json:"attempts"`
 	NotBefore *time.Time   `json:"not_before"` // when the first or next attempt may start, if that is postponed
@@ -75,6 +75,18 @@ type SessionAgent struct {
 	// NeedsUser is true when it cannot start, or its run waits, until the user or an agent acts.
 	NeedsUser bool                `json:"needs_user"`
 	Result    *agency.AgentResult `json:"result"` // null until it is final and the result is known, and for an agent that never ran
+	Landed    *AgentLanding       `json:"landed"` // null when its work neither landed nor is to land
+}
+
+// AgentLanding is where the work of an agent has landed, or why it has not.
+type AgentLanding struct {
+	// State is landed, undone (it was taken back), part (it lands with agents that started from it),
+	// nothing (there is nothing to land) or refused; or else the state of its entry in the landing
+	// queue, such as queued or held.
+	State     string           `json:"state"`
+	Into      string           `json:"into"`       // the branch; empty when no landing names one
+	LandingID agency.LandingID `json:"landing_id"` // empty unless it has landed or was taken back
+	Why       string           `json:"why"`        // of a refusal, or of the queue; of a part the agents; else empty
 }
 
 // Wave is one wave of a session.
@@ -88,7 +100,7 @@ type Wave struct {
 // it, "active" for the running session that began last, or "latest" for the session that began
 // last. Active and latest refer to the repository of Dir.
 type SessionRequest struct {
-	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Session string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 	Dir     string `json:"dir,omitempty"`
 }
 
@@ -106,6 +118,7 @@ type PlanSource struct {
 	Base        string `json:"base,omitempty"`
 	MaxParallel int    `json:"max_parallel,omitempty"`
 	OnFailure   string `json:"on_failure,omitempty"`
+	Land        string `json:"land,omitempty"` // queue, merge or none, for every agent
 }
 
 // PlanSessionRequest asks what a plan would do.
@@ -172,7 +185,7 @@ type ListSessionsResponse struct {
 
 // ResumeSessionRequest continues a paused session.
 type ResumeSessionRequest struct {
-	Session string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Session string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 	Dir     string `json:"dir,omitempty"`
 	// PlanChanged continues with the plan as it was at the start, even if its files have changed
 	// since.
@@ -181,18 +194,37 @@ type ResumeSessionRequest struct {
 
 // RetrySessionRequest makes a new session from a settled one. Complete agents are taken over.
 type RetrySessionRequest struct {
-	Session     string         `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
-	Dir         string         `json:"dir,omitempty"`
-	Failed      bool           `json:"failed,omitempty"` // only agents that failed, and those cancelled because of them; otherwise all that are not complete
-	PlanChanged bool           `json:"plan_changed,omitempty"`
-	Env         agency.Environ `json:"env,omitempty"`
-	Config      string         `json:"config,omitempty"`
+	Session     string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
+	Dir         string `json:"dir,omitempty"`
+	Failed      bool   `json:"failed,omitempty"` // only agents that failed, and those cancelled because of them; otherwise all that are not complete
+	PlanChanged bool   `json:"plan_changed,omitempty"`
+	// NewPlan reads the plan's files again. What is complete and unchanged, with everything that it
+	// comes after, is taken over; the rest runs by the new plan.
+	NewPlan bool           `json:"new_plan,omitempty"`
+	DryRun  bool           `json:"dry_run,omitempty"` // start nothing
+	Env     agency.Environ `json:"env,omitempty"`
+	Config  string         `json:"config,omitempty"`
+}
+
+// RetrySessionResponse holds the new session; with dry_run the settled one.
+type RetrySessionResponse struct {
+	Session    Session         `json:"session"`
+	Warnings   []string        `json:"warnings"`
+	Difference *PlanDifference `json:"difference"` // null without new_plan
+}
+
+// PlanDifference describes what a retry by a new plan does.
+type PlanDifference struct {
+	Plan    string              `json:"plan"`    // the path of the plan
+	Changes []agency.PlanChange `json:"changes"` // in the order of the new plan
+	Kept    []string            `json:"kept"`    // ids of complete agents that are taken over
+	Runs    []string            `json:"runs"`    // ids of the others
 }
 
 // WaitSessionRequest waits until a session has settled and its report is written or, with
 // Attention, until the user or an agent must act.
 type WaitSessionRequest struct {
-	Session   string `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Session   string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 	Dir       string `json:"dir,omitempty"`
 	Attention bool   `json:"attention,omitempty"`
 	Paused    bool   `json:"paused,omitempty"`     // also return when the session is paused and an action is needed, which is not the case after a pause by hand
@@ -243,7 +275,7 @@ type SessionUpdate struct {
 // UpdateSessionRequest changes a session: reports of another program, or how many agents of
 // agency's own session run at once.
 type UpdateSessionRequest struct {
-	Session     string          `json:"session" jsonschema:"its id, a unique prefix of it, its name, active (the one that runs) or latest"`
+	Session     string          `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 	Dir         string          `json:"dir,omitempty"`
 	Updates     []SessionUpdate `json:"updates,omitempty"`
 	MaxParallel int             `json:"max_parallel,omitempty"` // 0 leaves it as it is

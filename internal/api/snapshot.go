@@ -55,6 +55,17 @@ type CollectRunsRequest struct {
 // CollectRunsResponse holds every ended run that is not removed, and gc's decision about it.
 type CollectRunsResponse struct {
 	Runs []CollectedRun `json:"runs"`
+	// Standbys are the worktrees that were made ahead of runs. With Apply they are removed.
+	Standbys []agency.Standby `json:"standbys"`
+	// CheckLogs is how many logs of checks are older than that and of no verdict that a run shows, and
+	// CheckLogBytes is what they take on the disk. With Apply they are removed; the verdicts stay.
+	CheckLogs     int   `json:"check_logs"`
+	CheckLogBytes int64 `json:"check_log_bytes"`
+}
+
+// ListStandbysResponse holds the worktrees that were made ahead of runs.
+type ListStandbysResponse struct {
+	Standbys []agency.Standby `json:"standbys"`
 }
 
 // CollectedRun is one ended run. Reason is "removable", "removed", or why the run is kept.
@@ -62,8 +73,11 @@ type CollectedRun struct {
 	RunID     agency.RunID `json:"run_id"`
 	Ref       string       `json:"ref"`
 	State     agency.State `json:"state"`
+	Status    agency.Label `json:"status"`
+	Repo      string       `json:"repo"`
 	Removable bool         `json:"removable"`
 	Reason    string       `json:"reason"`
+	Bytes     int64        `json:"bytes"` // what its worktree takes on the disk, or took
 }
 
 // CheckDatabaseResponse is the answer for an intact database. A damaged one is E_DB_ERROR with its

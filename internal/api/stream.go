@@ -92,8 +92,8 @@ func encodeQuery(of any) url.Values {
 	return q
 }
 
-// DecodeQuery reads a query into a struct that into points to. An unknown key, or a value of another
-// type, is E_USAGE.
+// DecodeQuery reads a query into a struct that into points to. An unknown key, or a value of
+// another type, is E_USAGE.
 func DecodeQuery(q url.Values, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	known := []string{}
@@ -120,7 +120,7 @@ func queryKey(f *reflect.StructField) string {
 	return key
 }
 
-// setQuery sets a field of a query. The error says what the text should be.
+// setQuery sets a field of a query. The error names what the text should be.
 func setQuery(field reflect.Value, text string) error {
 	switch field.Kind() {
 	case reflect.Pointer:

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -59,12 +60,12 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	d := a.deps()
 	end := d.Trace.Begin("command")
 	defer a.writeTrace(d, end)
-	root := a.root(d)
+	root := a.root(d, args)
 	root.SetArgs(args)
 	root.SetOut(d.Out)
 	root.SetErr(d.Err)
 	root.SetIn(d.In)
-	err := root.ExecuteContext(ctx)
+	ran, err := root.ExecuteContextC(ctx)
 	failed := d.Out.Failed()
 	switch {
 	case errors.Is(failed, syscall.EPIPE):
@@ -78,7 +79,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	}
 	// The parser stops at the first mistake, which can be before --json.
 	d.JSON = d.JSON || slices.Contains(args, "--json")
-	return d.Fail(asUsage(err))
+	return d.Fail(asUsage(err, ran.CommandPath()))
 }
 
 // deps returns the dependencies of the commands.
@@ -111,15 +112,23 @@ func (a *App) writeTrace(d *command.Deps, end func()) {
 		err = os.WriteFile(path, text.Bytes(), 0o600)
 	}
 	if err != nil {
-		d.Warn([]string{fmt.Sprintf("%s: %s", trace.Variable, command.RootCause(err))})
+		d.Warn([]string{fmt.Sprintf("%s: write %s: %s", trace.Variable, path, command.RootCause(err))})
 	}
 }
 
-// asUsage turns an error of the flag parser into a usage error. All other errors are agency's own.
-func asUsage(err error) *agency.Error {
+// exclusive is the parser's error for flags that exclude each other; the second list has those
+// given.
+var exclusive = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.+)\] were all set$`)
+
+// asUsage turns an error of the flag parser into a usage error of a command. All other errors are
+// agency's own.
+func asUsage(err error, of string) *agency.Error {
 	if _, ok := errors.AsType[*agency.Error](err); ok {
 		return agency.AsError(err)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return agency.Errorf(agency.CodeUsage, "%s", text).WithHint("agency --help")
+	if given := exclusive.FindStringSubmatch(text); given != nil {
+		text = "--" + strings.ReplaceAll(given[1], " ", " and --") + " exclude each other"
+	}
+	return agency.Errorf(agency.CodeUsage, "%s", text).WithHint("%s --help", of)
 }

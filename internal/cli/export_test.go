@@ -2,5 +2,5 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// Root is the tree of commands.
-func (a *App) Root() *cobra.Command { return a.root(a.deps()) }
+// Root is the tree of commands; with args, as it is for them.
+func (a *App) Root(args ...string) *cobra.Command { return a.root(a.deps(), args) }

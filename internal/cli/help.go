@@ -13,10 +13,10 @@ import (
 )
 
 // helpColumns is the width of a line of help; a narrower terminal has less.
-const helpColumns = 100
+const helpColumns = 80
 
-// flagLine matches the part before the description in a line about a flag.
-var flagLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +-.*?\S  +`) })
+// describedLine matches the part before the description in a line about a flag or a command.
+var describedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +(-.*?\S|[a-z]+)  +`) })
 
 // help prints the help of a command for the width of the output. Examples are not broken, so that
 // they can be pasted.
@@ -29,7 +29,17 @@ func help(d *command.Deps, cmd *cobra.Command, _ []string) {
 	if long == "" {
 		long = cmd.Short
 	}
-	_, _ = io.WriteString(cmd.OutOrStdout(), fillHelp(long, room)+"\n\n"+fillFlags(withoutAliases(cmd.UsageString()), room))
+	usage := fillUsage(withoutAliases(cmd.UsageString()), room)
+	_, _ = io.WriteString(cmd.OutOrStdout(), fillHelp(long, room)+"\n\n"+usage+"\nSee also:\n"+seeAlso(cmd, room))
+}
+
+// seeAlso names the commands that a reader may look for next.
+func seeAlso(cmd *cobra.Command, room int) string {
+	words := command.Related(cmd)
+	for i := range words {
+		words[i] = "agency " + words[i]
+	}
+	return term.Hang("  ", strings.Join(words, ", "), room) + "\n"
 }
 
 // fillHelp fills the paragraphs of a text; lines that are indented stay as they are.
@@ -64,11 +74,16 @@ func withoutAliases(usage string) string {
 	return before + after
 }
 
-// fillFlags fills the descriptions of flags.
-func fillFlags(usage string, room int) string {
+// fillUsage fills the usage line and the descriptions of commands and flags.
+func fillUsage(usage string, room int) string {
 	lines := strings.Split(usage, "\n")
 	for i, line := range lines {
-		if head := flagLine().FindString(line); head != "" && term.Width(line) > room {
+		if term.Width(line) <= room {
+			continue
+		}
+		if i > 0 && lines[i-1] == "Usage:" {
+			lines[i] = term.Hang("  ", line, room)
+		} else if head := describedLine().FindString(line); head != "" {
 			lines[i] = term.Hang(head, line[len(head):], room)
 		}
 	}

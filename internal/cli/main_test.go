@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -15,6 +16,14 @@ import (
 	"agency/internal/cli/clitest"
 	"agency/internal/config"
 )
+
+// exitCase is a command, what the daemon answers, and the exit status.
+type exitCase struct {
+	args []string
+	data any
+	code agency.Code // of the daemon
+	want int
+}
 
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
@@ -25,12 +34,7 @@ func TestExitStatus(t *testing.T) {
 		}
 		return resp
 	}
-	for name, test := range map[string]struct {
-		args []string
-		data any
-		code agency.Code // of the daemon
-		want int
-	}{
+	for name, test := range map[string]exitCase{
 		"all is well":       {[]string{"show", "x"}, api.ShowRunResponse{Run: clitest.SomeRun("x", agency.Working, "")}, "", agency.ExitOK},
 		"help":              {[]string{"--help"}, nil, "", agency.ExitOK},
 		"nothing":           {nil, nil, "", agency.ExitOK},
@@ -66,41 +70,47 @@ func TestExitStatus(t *testing.T) {
 		for _, json := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", JSON"}[json], func(t *testing.T) {
 				t.Parallel()
-				b := clitest.New(t)
-				b.App.Env = append(b.App.Env, "PATH="+os.Getenv("PATH"))
-				var err error
-				if test.code != "" {
-					err = agency.Errorf(test.code, "bo\x1b[31mom\u202e").WithHint("a way \x07out")
-				}
-				b.Serve(clitest.Always(test.data, err))
-				args, want := test.args, test.want
-				if json {
-					args = append(slices.Clone(args), "--json")
-				}
-				if json && name == "attach, no screen" {
-					want = agency.ExitOK // the command is printed
-				}
-				if got := b.Run(args...); got != want {
-					t.Fatalf("got %d, want %d; out %q, err %q", got, want, b.Out.String(), b.Err.String())
-				}
-				switch {
-				case name == "help" || name == "nothing":
-				case json:
-					e := b.Envelope()
-					if test.code != "" && e.Error.Code != test.code {
-						t.Errorf("got %+v", e.Error)
-					}
-				case b.Err.Len() > 0:
-					clitest.CheckSafe(t, b.Err.String(), "\n\t")
-					if test.code != "" && (!strings.Contains(b.Err.String(), "["+string(test.code)+"]") || !strings.Contains(b.Err.String(), "agency: hint: a way out\n")) {
-						t.Errorf("got %q", b.Err.String())
-					}
-				}
-				if b.Spawned != 0 {
-					t.Error("a daemon was started although one runs")
-				}
+				exits(t, name, json, test)
 			})
 		}
+	}
+}
+
+// exits runs a command, and checks its status and that what it prints is safe.
+func exits(t *testing.T, name string, json bool, test exitCase) {
+	t.Helper()
+	b := clitest.New(t)
+	b.App.Env = append(b.App.Env, "PATH="+os.Getenv("PATH"))
+	var err error
+	if test.code != "" {
+		err = agency.Errorf(test.code, "bo\x1b[31mom\u202e").WithHint("a way \x07out")
+	}
+	b.Serve(clitest.Always(test.data, err))
+	args, want := test.args, test.want
+	if json {
+		args = append(slices.Clone(args), "--json")
+	}
+	if json && name == "attach, no screen" {
+		want = agency.ExitOK // the command is printed
+	}
+	if got := b.Run(args...); got != want {
+		t.Fatalf("got %d, want %d; out %q, err %q", got, want, b.Out.String(), b.Err.String())
+	}
+	switch {
+	case name == "help" || name == "nothing":
+	case json:
+		e := b.Envelope()
+		if test.code != "" && e.Error.Code != test.code {
+			t.Errorf("got %+v", e.Error)
+		}
+	case b.Err.Len() > 0:
+		clitest.CheckSafe(t, b.Err.String(), "\n\t")
+		if test.code != "" && (!strings.Contains(b.Err.String(), "["+string(test.code)+"]") || !strings.Contains(b.Err.String(), "agency: hint: a way out\n")) {
+			t.Errorf("got %q", b.Err.String())
+		}
+	}
+	if b.Spawned != 0 {
+		t.Error("a daemon was started although one runs")
 	}
 }
 
@@ -262,40 +272,59 @@ func TestHelp(t *testing.T) {
 					t.Errorf("a line has %d characters: %s", len(line), line)
 				}
 			}
-			for line := range strings.Lines(c.Example) {
-				if !strings.HasPrefix(line, "  ") {
-					t.Errorf("the example %q is not indented", line)
+			b := clitest.New(t)
+			b.Run(append(strings.Fields(c.CommandPath())[1:], "--help")...)
+			for line := range strings.Lines(b.Out.String()) {
+				if ansi.StringWidth(line) > 80 {
+					t.Errorf("a line of the help is wider than 80 columns: %s", line)
 				}
 			}
-			lines := examples(t, c.Example)
-			if len(lines) == 0 {
-				t.Errorf("no example calls agency: %q", c.Example)
-			}
-			shows := false
-			for _, args := range lines {
-				b := clitest.New(t)
-				found, rest, err := b.App.Root().Find(args)
-				if err != nil {
-					t.Errorf("%q: %v", args, err)
-					continue
-				}
-				shows = shows || found.CommandPath() == c.CommandPath() || strings.HasPrefix(found.CommandPath(), c.CommandPath()+" ")
-				if err := found.ParseFlags(rest); err != nil {
-					t.Errorf("%q: %v", args, err)
-				}
-				if err := found.ValidateArgs(found.Flags().Args()); err != nil {
-					t.Errorf("%q: %v", args, err)
+			_, see, _ := strings.Cut(b.Out.String(), "\nSee also:\n")
+			for named := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(see, "\n  ", " ")), ", ") {
+				if found, _, err := b.App.Root().Find(strings.Fields(named)[1:]); err != nil || found.CommandPath() != named {
+					t.Errorf("see also names %q", named)
 				}
 			}
-			if !shows {
-				t.Errorf("no example shows the command itself: %q", c.Example)
-			}
+			exampleWorks(t, c)
 			c.Flags().VisitAll(func(f *pflag.Flag) {
 				if f.Usage == "" {
 					t.Errorf("--%s says nothing", f.Name)
 				}
 			})
 		})
+	}
+}
+
+// exampleWorks checks that the example of a command can be parsed, and shows the command.
+func exampleWorks(t *testing.T, c *cobra.Command) {
+	t.Helper()
+	for line := range strings.Lines(c.Example) {
+		if !strings.HasPrefix(line, "  ") {
+			t.Errorf("the example %q is not indented", line)
+		}
+	}
+	lines := examples(t, c.Example)
+	if len(lines) == 0 {
+		t.Errorf("no example calls agency: %q", c.Example)
+	}
+	shows := false
+	for _, args := range lines {
+		b := clitest.New(t)
+		found, rest, err := b.App.Root().Find(args)
+		if err != nil {
+			t.Errorf("%q: %v", args, err)
+			continue
+		}
+		shows = shows || found.CommandPath() == c.CommandPath() || strings.HasPrefix(found.CommandPath(), c.CommandPath()+" ")
+		if err := found.ParseFlags(rest); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		if err := found.ValidateArgs(found.Flags().Args()); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if !shows {
+		t.Errorf("no example shows the command itself: %q", c.Example)
 	}
 }
 
@@ -340,7 +369,7 @@ func TestOneEnvelopePerFailure(t *testing.T) {
 // Completion offers the names that a running daemon returns; it starts no daemon.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	long := strings.TrimSpace(strings.Repeat("long ", 8)) // 39 columns
+	long := "working " + strings.Repeat("long ", 6) + "l…" // 40 columns
 	runs := api.ListRunsResponse{Runs: []api.Run{
 		clitest.SomeRun("fix-login", agency.NeedsInput, "Which\none?\x1b[31m\t:4"), clitest.SomeRun("", agency.Working, strings.Repeat("long ", 40)),
 	}}
@@ -350,9 +379,9 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		{[]string{"unflag", ""}, "fix-login\tneeds input Which one? :4\n:4\n"},
-		{[]string{"show", ""}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},
+		{[]string{"show", ""}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\t" + long + "\n:4\n"},
 		{[]string{"show", "one", ""}, ":4\n"},
-		{[]string{"wait", "one", "fix-"}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\tworking " + long + "…\n:4\n"},
+		{[]string{"wait", "one", "fix-"}, "fix-login\tneeds input Which one? :4\n1122-fix-login-a1b2\t" + long + "\n:4\n"},
 	} {
 		b := clitest.New(t)
 		d := b.Serve(clitest.Always(runs, nil))
@@ -362,7 +391,7 @@ func TestCompletion(t *testing.T) {
 		if b.Out.String() != test.want {
 			t.Errorf("%q: got %q, want %q", test.args, b.Out.String(), test.want)
 		}
-		if slices.ContainsFunc(d.Asked, func(op string) bool { return op != "run.list" }) {
+		if slices.ContainsFunc(d.Asked, func(op string) bool { return op != "run.list" && op != "session.list" }) {
 			t.Errorf("asked %q", d.Asked)
 		}
 	}
@@ -375,7 +404,12 @@ func TestCompletion(t *testing.T) {
 		if got := b.Run(args...); got != agency.ExitOK || !strings.HasSuffix(b.Out.String(), ":4\n") || b.Spawned != 0 {
 			t.Errorf("%q without a daemon: got %d, %q and %d daemons", args, got, b.Out.String(), b.Spawned)
 		}
-		b.Serve(clitest.Always(runs, nil))
+		b.Serve(func(op string, _ []byte) (any, error) {
+			if op == api.ListQueue.Name {
+				return api.QueueResponse{Entries: []api.QueueItem{{Entry: agency.QueueEntry{Run: "fix-login"}}}}, nil
+			}
+			return runs, nil
+		})
 		if b.Run(args...); !strings.Contains(b.Out.String(), "fix-login\t") {
 			t.Errorf("%q offers no runs: %q", args, b.Out.String())
 		}

@@ -9,20 +9,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"agency"
-	"agency/internal/cli/alert"
 	"agency/internal/cli/command"
-	"agency/internal/cli/inspect"
 	"agency/internal/cli/maintain"
-	"agency/internal/cli/run"
-	"agency/internal/cli/session"
+	"agency/internal/plain"
 )
 
 const rootExample = `  agency run "fix the login test"
   agency ls
   agency attach 1122-fix-the-login-a1b2`
 
-// root returns the tree of commands.
-func (a *App) root(d *command.Deps) *cobra.Command {
+// root returns the tree of commands. Of a command line that begins with the name of a command it is
+// that command alone, because making all of them takes longer than most commands do; the help of
+// one makes the others.
+func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "agency",
 		Short:         "Run a team of coding agents on your git repositories",
@@ -43,7 +42,13 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 		}
 		return command.HelpOrUnknown(cmd, args)
 	}
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { help(d, cmd, args) })
+	chosen, others := choose(a.entries(), args)
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		for ; len(others) > 0; others = others[1:] {
+			root.AddCommand(others[0].make(d))
+		}
+		help(d, cmd, args)
+	})
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if d.Dir == "" {
 			return agency.Errorf(agency.CodeInvalidPath, "the current directory is gone").WithHint(`cd "$HOME"`)
@@ -66,13 +71,13 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	)
 	root.SetHelpCommandGroupID("maintain")
 	root.SetCompletionCommandGroupID("maintain")
-	root.AddCommand(a.runs(d)...)
-	root.AddCommand(a.maintenance(d)...)
-	root.AddCommand(
-		session.New(d),
-		inspect.NewList(d), inspect.NewStatus(d), inspect.NewShow(d), inspect.NewExplain(d), inspect.NewDiff(d), inspect.NewLogs(d), inspect.NewEvents(d), inspect.NewWait(d),
-		alert.NewAlerts(d), alert.NewMessages(d), alert.NewNotify(d), alert.NewWatchdog(d),
-	)
+	for _, e := range chosen {
+		root.AddCommand(e.make(d))
+	}
+	if len(others) > 0 {
+		root.CompletionOptions.DisableDefaultCmd = true
+		return root
+	}
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.RunE, help.DisableFlagsInUseLine = helpOn, true
@@ -81,24 +86,6 @@ func (a *App) root(d *command.Deps) *cobra.Command {
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args, completion.RunE, completion.DisableFlagsInUseLine = cobra.ArbitraryArgs, command.HelpOrUnknown, true
 	return root
-}
-
-// runs returns the commands of package run.
-func (a *App) runs(d *command.Deps) []*cobra.Command {
-	return []*cobra.Command{
-		run.NewRun(d, a.Exec), run.NewAttach(d, a.Exec), run.NewNext(d, a.Exec), run.NewSend(d), run.NewAnswer(d), run.NewStop(d), run.NewResume(d), run.NewRemove(d),
-		run.NewFlag(d), run.NewUnflag(d), run.NewTags(d), run.NewReport(d), run.NewMCP(d), run.NewLine(d),
-	}
-}
-
-// maintenance returns the commands of package maintain.
-func (a *App) maintenance(d *command.Deps) []*cobra.Command {
-	return []*cobra.Command{
-		maintain.NewInit(d), maintain.NewPresets(d), maintain.NewDoctor(d), maintain.NewSnapshot(d), maintain.NewCollect(d),
-		maintain.NewDatabase(d, maintain.DatabaseParts{Restore: a.RestoreDatabase, Rebuild: a.RebuildDatabase}),
-		maintain.NewTrust(d), maintain.NewConfig(d), maintain.NewDaemon(d, maintain.DaemonParts{Run: a.RunDaemon, Log: a.DaemonLog}),
-		maintain.NewService(d), maintain.NewSchema(d), maintain.NewAPI(d), maintain.NewVersion(d),
-	}
 }
 
 // helpOn is agency help COMMAND.
@@ -116,8 +103,8 @@ func helpOn(help *cobra.Command, args []string) error {
 // dangerous are flags that no mistyped flag may become.
 var dangerous = []string{"apply", "dangerously-skip-permissions", "delete-branch", "discard", "force"}
 
-// nearestFlag returns the flag nearest to one that does not exist, or "". It never proposes one that
-// destroys something.
+// nearestFlag returns the flag nearest to one that does not exist, or "". It never proposes one
+// that destroys something.
 func nearestFlag(cmd *cobra.Command, err error) string {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -129,7 +116,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 			known = append(known, f.Name)
 		}
 	})
-	return agency.Nearest(unknown.GetSpecifiedName(), known)
+	return plain.Nearest(unknown.GetSpecifiedName(), known)
 }
 
 // flagProblem returns what is wrong with a flag. For wrong values the library would quote the

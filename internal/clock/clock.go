@@ -29,7 +29,7 @@ type Clock struct {
 
 	mu    sync.Mutex
 	last  time.Time     // the newest time that Now returned
-	at    time.Duration // the value of steady for told
+	at    time.Duration // the value of steady for last
 	leaps []leap
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/document"
+	"agency/internal/handle"
 )
 
 // Config holds all settings of a user, validated, with defaults for the others. It does not change
@@ -24,21 +26,25 @@ type Config struct {
 	SocketNote string
 	LogLevel   slog.Level
 
-	Defaults Defaults
-	IDs      IDs
-	Runners  map[agency.RunnerKind]Runner // one for every kind but custom
-	Custom   map[string]Runner            // by name; never nil
-	Tmux     Tmux
-	Logs     Logs
-	Env      Env
-	Watchdog Watchdog
-	Stop     Stop
-	Session  Session
-	DB       DB
-	Disk     Disk
-	MCP      MCP
-	Notify   Notify
-	Presets  map[string]Preset // by name; never nil
+	Defaults  Defaults
+	IDs       IDs
+	Runners   map[agency.RunnerKind]Runner // one for every kind but custom
+	Custom    map[string]Runner            // by name; never nil
+	Tmux      Tmux
+	Logs      Logs
+	Env       Env
+	Sandbox   Sandbox
+	Watchdog  Watchdog
+	Landing   agency.LandingSettings // where agency.toml leaves them open
+	Queue     Queue
+	Stop      Stop
+	Session   Session
+	DB        DB
+	Disk      Disk
+	Worktrees Worktrees
+	MCP       MCP
+	Notify    Notify
+	Presets   map[string]Preset // by name; never nil
 
 	origins []Origin
 }
@@ -52,7 +58,7 @@ type Defaults struct {
 
 // IDs holds the settings for handles.
 type IDs struct {
-	Format agency.HandleFormat
+	Format handle.Format
 }
 
 // Runner is a program with its default arguments. Those of a custom runner may contain the
@@ -77,6 +83,12 @@ type Env struct {
 	Deny []string // patterns of names, by the rules of path.Match
 }
 
+// Sandbox holds the sandbox of runs that choose none, and what is added to every sandbox.
+type Sandbox struct {
+	agency.Sandbox
+	agency.SandboxSettings
+}
+
 // Watchdog selects the runs that are watched, and when an inactive one leads to an alert.
 type Watchdog struct {
 	StallThreshold  time.Duration
@@ -96,6 +108,19 @@ type Stop struct {
 	Grace time.Duration // between the request to a process to end and its kill
 }
 
+// Queue holds the settings for landing queues.
+type Queue struct {
+	Batch    int    // how many entries are checked together at most
+	Parallel int    // in how many worktrees of a repository checks run at the same time at most
+	Approve  string // ApproveUser or ApproveAgents: whether agents may approve entries
+}
+
+// The values of Queue.Approve.
+const (
+	ApproveUser   = "user"
+	ApproveAgents = "agents" // too
+)
+
 // Session holds the settings for sessions.
 type Session struct {
 	StatusDir string // absolute, or relative to the root of the repository
@@ -109,6 +134,13 @@ type DB struct {
 // Disk holds the minimum free space.
 type Disk struct {
 	MinFree int64 // bytes, on the disk of the data root; on a small disk a tenth is enough. 0 is no limit
+}
+
+// Worktrees holds the settings for worktrees.
+type Worktrees struct {
+	// Standby is how many worktrees are made ahead for a repository where that saves time; 0 makes
+	// none.
+	Standby int
 }
 
 // MCP limits what agents may do that start other agents, by the tools, by commands, or over the
@@ -143,6 +175,15 @@ type Origin struct {
 	From  string `json:"from"`  // "default", a file name and line, or the name of an environment variable
 }
 
+// Text returns a text without its quotes, and any other value as it would be written in TOML.
+func (o *Origin) Text() string {
+	root, _ := document.TOML([]byte("value = " + o.Value))
+	if v := root.Lookup("value"); v != nil && v.Kind == document.Text {
+		return v.Text
+	}
+	return o.Value
+}
+
 // Origins returns all keys, in the order of the file format.
 func (c *Config) Origins() []Origin { return slices.Clone(c.origins) }
 
@@ -150,7 +191,7 @@ func (c *Config) Origins() []Origin { return slices.Clone(c.origins) }
 var placeholders = []string{"prompt_file", "worktree", "run_id"}
 
 func defaults() *Config {
-	format, _ := agency.ParseHandleFormat(agency.FormatMMDDSlugHash) // a built-in format: always valid
+	format, _ := handle.ParseFormat(handle.MMDDSlugHash) // a built-in format: always valid
 	return &Config{
 		LogLevel: slog.LevelInfo,
 		Defaults: Defaults{Runner: string(RunnerKinds()[0]), Base: "HEAD"},
@@ -159,16 +200,26 @@ func defaults() *Config {
 		Custom:   map[string]Runner{},
 		Logs:     Logs{MaxBytes: 1 << 30},
 		Env:      Env{Deny: []string{}},
+		Sandbox: Sandbox{
+			Sandbox:         agency.Sandbox{Level: agency.SandboxWorktree, Network: agency.NetworkFull},
+			SandboxSettings: agency.SandboxSettings{Read: []string{}, Write: []string{}, Env: []string{}, Hosts: []string{}},
+		},
 		Watchdog: Watchdog{
 			StallThreshold: agency.StallThreshold, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},
 		},
-		Stop:    Stop{Grace: 10 * time.Second},
-		Session: Session{StatusDir: ".agency/status"},
-		DB:      DB{Backups: 7},
-		Disk:    Disk{MinFree: 512 << 20},
-		MCP:     MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
-		Notify:  Notify{Channels: map[string]Channel{}},
-		Presets: map[string]Preset{},
+		Landing: agency.LandingSettings{
+			Method: agency.LandSquash, Uncommitted: agency.RefuseUncommitted, Checkout: agency.CheckoutDisjoint, After: agency.AfterKeep,
+			Remote: "origin", Forge: agency.ForgeAuto,
+		},
+		Queue:     Queue{Batch: 5, Parallel: 2, Approve: ApproveUser},
+		Stop:      Stop{Grace: 10 * time.Second},
+		Session:   Session{StatusDir: ".agency/status"},
+		DB:        DB{Backups: 7},
+		Worktrees: Worktrees{Standby: 1},
+		Disk:      Disk{MinFree: 512 << 20},
+		MCP:       MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
+		Notify:    Notify{Channels: map[string]Channel{}},
+		Presets:   map[string]Preset{},
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"reflect"
 	"slices"
@@ -91,49 +92,87 @@ func EditProject(path string, data []byte, settings []Setting) (edited []byte, c
 }
 
 // Set returns the configuration file of a user with one key set, and everything else unchanged,
-// comments included; was is the value before, empty when there was none. value is as in TOML; a
-// text needs no quotes. E_CONFIG_INVALID means that the key is unknown, that it cannot have the
-// value, or that it is written in a way that cannot be edited automatically.
+// comments included; was is the value before as the file has it, empty when it has none. value is
+// as in TOML; a text needs no quotes. A file with a mistake can be edited when it has none
+// afterwards. E_USAGE means that the key is unknown, E_CONFIG_INVALID that it cannot have the value,
+// or that it is written in a way that cannot be edited automatically.
 func Set(path string, env []string, data []byte, key, value string) (edited []byte, was string, err error) {
 	load := func(data []byte) (*Config, error) {
 		return environment(env).load(func() (string, []byte, error) { return path, data, nil })
 	}
-	if before, err := load(data); err != nil {
-		return nil, "", err
-	} else if i := slices.IndexFunc(before.origins, func(o Origin) bool { return o.Key == key }); i >= 0 && before.origins[i].From != fromDefault {
-		was = before.origins[i].Value
+	names := keyNames(key)
+	if len(names) < 2 {
+		return nil, "", agency.Errorf(agency.CodeUsage, "%q is not a key of the configuration", clip(key)).WithHint("agency config show lists them, such as defaults.runner")
 	}
-	dot := strings.LastIndexByte(key, '.')
-	if dot < 1 {
-		return nil, "", agency.Errorf(agency.CodeUsage, "%q is not a key of the configuration", key).WithHint("agency config show lists them, such as defaults.runner")
+	last := len(names) - 1
+	texts := []string{quote(value)}
+	if text := strings.TrimSpace(value); isValue(text) {
+		texts = []string{text, texts[0]}
 	}
-	for _, text := range []string{value, quote(value)} {
-		_, edited := setValue(data, key[:dot], key[dot+1:], text)
-		var after *Config
-		if after, err = load(edited); err == nil && slices.ContainsFunc(after.origins, func(o Origin) bool { return o.Key == key && o.From != fromDefault }) {
+	for _, text := range texts {
+		was, edited := setValue(data, names[:last], names[last], text)
+		after, wrong := load(edited)
+		if wrong == nil && slices.ContainsFunc(after.origins, func(o Origin) bool { return o.Key == key && o.From != fromDefault }) {
 			return edited, was, nil
 		}
+		err = cmp.Or(err, wrong)
+	}
+	if _, before := load(data); before != nil {
+		return nil, "", before
 	}
 	if err == nil {
-		err = agency.Errorf(agency.CodeConfigInvalid, "agency cannot set %q", key)
+		err = agency.Errorf(agency.CodeConfigInvalid, "it must be written by hand")
 	}
-	return nil, "", agency.Errorf(agency.CodeConfigInvalid, "%s cannot be %s: %w", key, clip(value), err).WithHint("agency config edit")
+	return nil, "", agency.Errorf(agency.CodeConfigInvalid, "%s cannot be %s: %w", clip(key), clip(value), err).WithHint("agency config edit")
+}
+
+// AddHost returns the configuration file of a user with one more entry of [sandbox] hosts.
+func (c *Config) AddHost(env []string, data []byte, entry string) (edited []byte, err error) {
+	if slices.Contains(c.Sandbox.Hosts, entry) {
+		return data, nil
+	}
+	texts := []string{}
+	for _, text := range append(slices.Clone(c.Sandbox.Hosts), entry) {
+		texts = append(texts, quote(text))
+	}
+	edited, _, err = Set(c.Path, env, data, "sandbox.hosts", "["+strings.Join(texts, ", ")+"]")
+	return edited, err
+}
+
+// keyNames returns the names of which a dotted key of TOML consists; nil when it is none.
+func keyNames(key string) []string {
+	root, faults := document.TOML([]byte(key + " = 0"))
+	if len(faults) > 0 || strings.ContainsAny(key, "\r\n") {
+		return nil
+	}
+	names := []string{}
+	for v := root; len(v.Fields) == 1; v = v.Fields[0].Value {
+		names = append(names, v.Fields[0].Key)
+	}
+	return names
+}
+
+// isValue reports whether a text is exactly one value of TOML, so that nothing after it in a file
+// changes its meaning.
+func isValue(text string) bool {
+	const before = "value = "
+	root, faults := document.TOML([]byte(before + text + "\n"))
+	return len(faults) == 0 && len(root.Fields) == 1 && root.Fields[0].Value.Span == [2]int{len(before), len(before) + len(text)}
 }
 
 // setKey returns the document with one key set; was is its value before.
 func setKey(data []byte, s Setting) (was string, edited []byte) {
 	table, name, _ := strings.Cut(s.Key, ".")
 	root, _ := document.TOML(data)
-	if v := root.Lookup(table, name); v != nil && v.Text == settingText(s) && v.Span[1] > 0 {
+	if v := root.Lookup(table, name); v != nil && v.Kind != document.List && v.Text == settingText(s) && v.Span[1] > 0 {
 		return string(data[v.Span[0]:v.Span[1]]), data // the same value, perhaps in other quotes
 	}
-	return setValue(data, table, name, s.text())
+	return setValue(data, []string{table}, name, s.text())
 }
 
-// setValue returns the document with one key of a table set to a value as it is written in TOML;
-// was is the value before.
-func setValue(data []byte, table, name, value string) (was string, edited []byte) {
-	path := strings.Split(table, ".")
+// setValue returns the document with one key of the table at a path set to a value as it is written
+// in TOML; was is the value before.
+func setValue(data []byte, path []string, name, value string) (was string, edited []byte) {
 	root, _ := document.TOML(data)
 	if v := root.Lookup(append(slices.Clone(path), name)...); v != nil && v.Span[1] > 0 {
 		return string(data[v.Span[0]:v.Span[1]]), slices.Concat(data[:v.Span[0]], []byte(value), data[v.Span[1]:])
@@ -146,7 +185,7 @@ func setValue(data []byte, table, name, value string) (was string, edited []byte
 	if bytes.Contains(data, []byte("\r\n")) {
 		eol = "\r\n"
 	}
-	line := name + " = " + value + eol
+	line := dotted("", name) + " = " + value + eol
 	if header.Line == 0 {
 		if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {
 			data = slices.Concat(data, []byte(eol))
@@ -154,6 +193,10 @@ func setValue(data []byte, table, name, value string) (was string, edited []byte
 		gap := ""
 		if len(bytes.TrimSpace(data)) > 0 {
 			gap = eol
+		}
+		table := ""
+		for _, name := range path {
+			table = dotted(table, name)
 		}
 		return "", slices.Concat(data, []byte(gap+"["+table+"]"+eol+line))
 	}

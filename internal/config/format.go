@@ -69,6 +69,14 @@ func newFormat(c *Config, custom []string) *format {
 	f.table("", "tmux", textKey("socket", &c.Tmux.Socket, checkTmuxSocket))
 	f.table("", "logs", numberKey("max_bytes", &c.Logs.MaxBytes, 1, 1<<16, 1<<50))
 	f.table("", "env", listKey("deny", &c.Env.Deny, checkPattern))
+	f.table("", "sandbox",
+		levelKey("level", &c.Sandbox.Level),
+		networkKey("network", &c.Sandbox.Network),
+		listKey("read", &c.Sandbox.Read, checkSandboxPath),
+		listKey("write", &c.Sandbox.Write, checkSandboxPath),
+		listKey("env", &c.Sandbox.Env, checkPattern),
+		listKey("hosts", &c.Sandbox.Hosts, checkHost),
+	)
 	f.table("", "watchdog",
 		durationKey("stall_threshold", &c.Watchdog.StallThreshold, time.Second, 7*24*time.Hour),
 		numberKey("poll_interval_secs", &c.Watchdog.PollInterval, time.Second, 1, 3600),
@@ -79,10 +87,14 @@ func newFormat(c *Config, custom []string) *format {
 		numberKey("output_preview_lines", &c.Watchdog.PreviewLines, 1, 0, 100),
 		patternsKey("error_patterns", &c.Watchdog.ErrorPatterns),
 	)
+	f.table("", "landing", landingKeys(&c.Landing)...)
+	f.table("", "forge", forgeKey(&c.Landing.Forge))
+	f.table("", "queue", numberKey("batch", &c.Queue.Batch, 1, 1, 100), numberKey("parallel", &c.Queue.Parallel, 1, 1, 32), textKey("approve", &c.Queue.Approve, oneOf(ApproveUser, ApproveAgents)))
 	f.table("", "stop", durationKey("grace", &c.Stop.Grace, 0, time.Hour))
 	f.table("", "session", textKey("status_dir", &c.Session.StatusDir, checkStatusDir))
 	f.table("", "db", numberKey("backups", &c.DB.Backups, 1, 0, 1000))
 	f.table("", "disk", sizeKey("min_free", &c.Disk.MinFree))
+	f.table("", "worktrees", numberKey("standby", &c.Worktrees.Standby, 1, 0, agency.MostStandbys))
 	f.table("", "mcp",
 		listKey("allow", &c.MCP.Allow, checkAllowance),
 		numberKey("max_children", &c.MCP.MaxChildren, 1, 0, 10_000),
@@ -184,7 +196,7 @@ func (f *format) checkWhole() {
 	names := f.runnerNames()
 	if !slices.Contains(names, *f.defaultRunner) && !f.refused["defaults.runner"] {
 		f.found.Add(f.seen["defaults.runner"], nearestOrAll(*f.defaultRunner, names, named),
-			`"defaults.runner" is %s, and there is no such runner`, quote(clip(*f.defaultRunner)))
+			`"defaults.runner" is %s, which is not a runner`, quote(clip(*f.defaultRunner)))
 	}
 	for _, name := range f.tables[customTable] {
 		table := dotted(customTable, name)

@@ -17,6 +17,8 @@ import (
 	"agency"
 	"agency/internal/document"
 	"agency/internal/duration"
+	"agency/internal/handle"
+	"agency/internal/plain"
 )
 
 // key is one key of the file format, bound to the target of its value. The errors of set continue a
@@ -118,10 +120,10 @@ func showList(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-func formatKey(name string, p *agency.HandleFormat) key {
-	text := agency.FormatMMDDSlugHash
+func formatKey(name string, p *handle.Format) key {
+	text := handle.MMDDSlugHash
 	return textKey(name, &text, func(s string) error {
-		format, err := agency.ParseHandleFormat(s)
+		format, err := handle.ParseFormat(s)
 		if err != nil {
 			return fmt.Errorf("is not a format: %w", err)
 		}
@@ -258,7 +260,7 @@ func checkCustomArg(s string) error {
 		if strings.HasPrefix(m[0], "$") || slices.Contains(placeholders, m[1]) {
 			continue
 		}
-		return document.Hinted(fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(agency.Nearest(m[1], placeholders)))
+		return document.Hinted(fmt.Errorf("holds the unknown placeholder {%s}", clip(m[1])), braced(plain.Nearest(m[1], placeholders)))
 	}
 	return checkText(s)
 }

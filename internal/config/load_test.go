@@ -15,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/handle"
 	"agency/internal/harness"
 )
 
@@ -47,9 +48,9 @@ func mustLoad(t testing.TB, content string, env ...string) *config.Config {
 	return c
 }
 
-func mustFormat(t testing.TB, s string) agency.HandleFormat {
+func mustFormat(t testing.TB, s string) handle.Format {
 	t.Helper()
-	f, err := agency.ParseHandleFormat(s)
+	f, err := handle.ParseFormat(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func mustFormat(t testing.TB, s string) agency.HandleFormat {
 // or "".
 func same(want, got *config.Config) string {
 	return cmp.Diff(want, got,
-		cmp.Comparer(func(a, b agency.HandleFormat) bool { return a == b }),
+		cmp.Comparer(func(a, b handle.Format) bool { return a == b }),
 		cmp.FilterPath(func(p cmp.Path) bool {
 			return strings.HasSuffix(p.String(), "origins") || p.String() == "Path"
 		}, cmp.Ignore()),
@@ -85,17 +86,24 @@ func wantDefaults(t testing.TB) *config.Config {
 		Custom:   map[string]config.Runner{},
 		Logs:     config.Logs{MaxBytes: 1 << 30},
 		Env:      config.Env{Deny: []string{}},
+		Sandbox: config.Sandbox{
+			Sandbox:         agency.Sandbox{Level: agency.SandboxWorktree, Network: agency.NetworkFull},
+			SandboxSettings: agency.SandboxSettings{Read: []string{}, Write: []string{}, Env: []string{}, Hosts: []string{}},
+		},
 		Watchdog: config.Watchdog{
 			StallThreshold: 15 * time.Minute, PollInterval: 30 * time.Second, StuckIntervals: 3,
 			WorkerTags: []string{"worker"}, OrchestratorTag: "orchestrator", PreviewLines: 5, ErrorPatterns: []string{},
 		},
-		Stop:    config.Stop{Grace: 10 * time.Second},
-		Session: config.Session{StatusDir: ".agency/status"},
-		DB:      config.DB{Backups: 7},
-		Disk:    config.Disk{MinFree: 512 << 20},
-		MCP:     config.MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
-		Notify:  config.Notify{Channels: map[string]config.Channel{}},
-		Presets: map[string]config.Preset{},
+		Landing:   agency.LandingSettings{Method: "squash", Uncommitted: "refuse", Checkout: "disjoint", After: "keep", Remote: "origin", Forge: "auto"},
+		Queue:     config.Queue{Batch: 5, Parallel: 2, Approve: "user"},
+		Stop:      config.Stop{Grace: 10 * time.Second},
+		Session:   config.Session{StatusDir: ".agency/status"},
+		DB:        config.DB{Backups: 7},
+		Disk:      config.Disk{MinFree: 512 << 20},
+		Worktrees: config.Worktrees{Standby: 1},
+		MCP:       config.MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
+		Notify:    config.Notify{Channels: map[string]config.Channel{}},
+		Presets:   map[string]config.Preset{},
 	}
 }
 
@@ -106,9 +114,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestFullFile(t *testing.T) {
-	t.Parallel()
-	got := mustLoad(t, `
+// fullFile sets keys of every table, in all ways that TOML has.
+const fullFile = `
 defaults = { runner = "aider", base = "origin/main", headless = true }
 ids.format = "{YYYYMMDD}-{hash}"
 runners.codex = { exec = "/opt/codex", default_args = ["--full-auto"] }
@@ -143,7 +150,13 @@ status_dir = ".founder-mode/status"
 backups = 0
 [disk]
 min_free = "3GiB"
-`)
+[worktrees]
+standby = 4
+`
+
+func TestFullFile(t *testing.T) {
+	t.Parallel()
+	got := mustLoad(t, fullFile)
 	want := wantDefaults(t)
 	want.Defaults = config.Defaults{Runner: "aider", Base: "origin/main", Headless: true}
 	want.IDs.Format = mustFormat(t, "{YYYYMMDD}-{hash}")
@@ -160,6 +173,7 @@ min_free = "3GiB"
 		WorkerTags: []string{"worker", "builder"}, OrchestratorTag: "boss", WorkerPattern: "-worker$", ErrorPatterns: []string{"(?i)error: (quota|limit)", "^fatal"},
 	}
 	want.Stop.Grace, want.DB.Backups, want.Disk.MinFree = 0, 0, 3<<30
+	want.Worktrees.Standby = 4
 	want.Session.StatusDir = ".founder-mode/status"
 	if diff := same(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -208,32 +222,53 @@ func TestOrigins(t *testing.T) {
 		want = append(want, config.Origin{Key: table + ".exec", Value: strconv.Quote(harness.Program(kind)), From: "default"},
 			config.Origin{Key: table + ".default_args", Value: "[]", From: "default"})
 	}
-	want = append(want, []config.Origin{
-		{"runners.custom.x.exec", `"x\u001B"`, "config.toml:4"},
-		{"runners.custom.x.default_args", `[]`, "default"},
-		{"tmux.socket", `""`, "default"},
-		{"logs.max_bytes", `1073741824`, "default"},
-		{"env.deny", `[]`, "default"},
-		{"watchdog.stall_threshold", `"15m"`, "default"},
-		{"watchdog.poll_interval_secs", `7`, "AGENCY_WATCHDOG_POLL_INTERVAL"},
-		{"watchdog.stuck_threshold_intervals", `4`, "AGENCY_WATCHDOG_STUCK_THRESHOLD"},
-		{"watchdog.worker_tags", `["worker", "builder"]`, "AGENCY_WATCHDOG_WORKER_TAGS"},
-		{"watchdog.orchestrator_tag", `"boss"`, "AGENCY_WATCHDOG_ORCHESTRATOR_TAG"},
-		{"watchdog.worker_pattern", `""`, "default"},
-		{"watchdog.output_preview_lines", `5`, "default"},
-		{"watchdog.error_patterns", `[]`, "default"},
-		{"stop.grace", `"1m30s"`, "config.toml:2"},
-		{"session.status_dir", `".agency/status"`, "default"},
-		{"db.backups", `7`, "default"},
-		{"disk.min_free", `"512MiB"`, "default"},
-		{"mcp.allow", "[]", "default"},
-		{"mcp.max_children", "32", "default"},
-		{"mcp.max_depth", "3", "default"},
-		{"notify.quiet_hours", `""`, "default"},
-	}...)
+	want = append(want, originsBelowRunners...)
 	if diff := cmp.Diff(want, c.Origins()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// originsBelowRunners are the values of the configuration of TestOrigins that come after those of
+// the runners.
+var originsBelowRunners = []config.Origin{
+	{"runners.custom.x.exec", `"x\u001B"`, "config.toml:4"},
+	{"runners.custom.x.default_args", `[]`, "default"},
+	{"tmux.socket", `""`, "default"},
+	{"logs.max_bytes", `1073741824`, "default"},
+	{"env.deny", `[]`, "default"},
+	{"sandbox.level", `"worktree"`, "default"},
+	{"sandbox.network", `"full"`, "default"},
+	{"sandbox.read", `[]`, "default"},
+	{"sandbox.write", `[]`, "default"},
+	{"sandbox.env", `[]`, "default"},
+	{"sandbox.hosts", `[]`, "default"},
+	{"watchdog.stall_threshold", `"15m"`, "default"},
+	{"watchdog.poll_interval_secs", `7`, "AGENCY_WATCHDOG_POLL_INTERVAL"},
+	{"watchdog.stuck_threshold_intervals", `4`, "AGENCY_WATCHDOG_STUCK_THRESHOLD"},
+	{"watchdog.worker_tags", `["worker", "builder"]`, "AGENCY_WATCHDOG_WORKER_TAGS"},
+	{"watchdog.orchestrator_tag", `"boss"`, "AGENCY_WATCHDOG_ORCHESTRATOR_TAG"},
+	{"watchdog.worker_pattern", `""`, "default"},
+	{"watchdog.output_preview_lines", `5`, "default"},
+	{"watchdog.error_patterns", `[]`, "default"},
+	{"landing.target", `""`, "default"},
+	{"landing.method", `"squash"`, "default"},
+	{"landing.uncommitted", `"refuse"`, "default"},
+	{"landing.checkout", `"disjoint"`, "default"},
+	{"landing.after", `"keep"`, "default"},
+	{"landing.remote", `"origin"`, "default"},
+	{"forge.kind", `"auto"`, "default"},
+	{"queue.batch", "5", "default"},
+	{"queue.parallel", "2", "default"},
+	{"queue.approve", `"user"`, "default"},
+	{"stop.grace", `"1m30s"`, "config.toml:2"},
+	{"session.status_dir", `".agency/status"`, "default"},
+	{"db.backups", `7`, "default"},
+	{"disk.min_free", `"512MiB"`, "default"},
+	{"worktrees.standby", "1", "default"},
+	{"mcp.allow", "[]", "default"},
+	{"mcp.max_children", "32", "default"},
+	{"mcp.max_depth", "3", "default"},
+	{"notify.quiet_hours", `""`, "default"},
 }
 
 // What config show prints must itself be a configuration that means the same.

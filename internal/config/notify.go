@@ -14,11 +14,12 @@ import (
 
 	"agency"
 	"agency/internal/document"
+	"agency/internal/duration"
 )
 
 // Notify holds the settings for notices outside of agency.
 type Notify struct {
-	QuietHours agency.Hours       // in local time: notices that are not urgent wait for their end
+	QuietHours duration.Hours     // in local time: notices that are not urgent wait for their end
 	Channels   map[string]Channel // by name; never nil
 }
 
@@ -122,12 +123,12 @@ func (f *format) checkChannels() {
 	}
 }
 
-func hoursKey(name string, p *agency.Hours) key {
+func hoursKey(name string, p *duration.Hours) key {
 	text := ""
 	k := textKey(name, &text, func(s string) (err error) {
-		*p = agency.Hours{}
+		*p = duration.Hours{}
 		if s != "" {
-			*p, err = agency.ParseHours(s)
+			*p, err = duration.ParseHours(s)
 		}
 		return err
 	})
@@ -174,7 +175,7 @@ func checkChannelKind(s string) error {
 
 func checkAlertKind(s string) error {
 	known := []string{}
-	for _, kind := range slices.Concat(agency.AlertKinds(), agency.SessionAlertKinds(), agency.HostAlertKinds()) {
+	for _, kind := range slices.Concat(agency.AlertKinds(), agency.SessionAlertKinds(), agency.LandingAlertKinds(), agency.HostAlertKinds()) {
 		known = append(known, string(kind))
 	}
 	for _, kind := range agency.NoticeKinds() {

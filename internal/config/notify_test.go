@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/duration"
 )
 
 func TestNotify(t *testing.T) {
@@ -29,7 +30,7 @@ argv = ["tell-me", "--now", ""]
 kind = "bell"
 `).Notify
 	none := []string{}
-	want := config.Notify{QuietHours: agency.Hours{From: 22 * 60, To: 7 * 60}, Channels: map[string]config.Channel{
+	want := config.Notify{QuietHours: duration.Hours{From: 22 * 60, To: 7 * 60}, Channels: map[string]config.Channel{
 		"desk": {Kind: "desktop", Kinds: []string{"worker.error"}, Tags: []string{"worker"}, Urgent: []string{"worker.lost"}, Argv: none},
 		"hook": {
 			Kind: "webhook", Kinds: none, Tags: none, Urgent: none, Argv: none,
@@ -103,7 +104,7 @@ func TestNotifyProblems(t *testing.T) {
 		{"[notify.channels.x]\nkind = \"dekstop\"", `2:1: "notify.channels.x.kind" must be desktop, webhook, command or bell, not "dekstop" [did you mean "desktop"?]`},
 		{"[notify.channels.x]\nkind = \"\"", `2:1: "notify.channels.x.kind" must be desktop, webhook, command or bell, not "" []`},
 		{"[notify.channels.x]\nkind = \"bell\"\nkinds = [\"worker.eror\"]", `3:1: "notify.channels.x.kinds" is wrong at item 1: it must be a kind of alert, not "worker.eror" [did you mean "worker.error"?]`},
-		{"[notify.channels.x]\nkind = \"bell\"\nurgent = [\"all\"]", `3:1: "notify.channels.x.urgent" is wrong at item 1: it must be a kind of alert, not "all" [the kinds are worker.lost, worker.error, worker.needs_input, worker.complete, worker.stuck, session.paused, session.waiting, session.failed, host.disk, session.complete, session.cancelled]`},
+		{"[notify.channels.x]\nkind = \"bell\"\nurgent = [\"all\"]", `3:1: "notify.channels.x.urgent" is wrong at item 1: it must be a kind of alert, not "all" [the kinds are worker.lost, worker.error, worker.needs_input, worker.complete, worker.stuck, session.paused, session.waiting, session.failed, landing.conflict, landing.failed, landing.held, host.disk, session.complete, session.cancelled]`},
 		{"[notify.channels.x]\nkind = \"bell\"\nurl = \"https://example.com\"", `3:1: "notify.channels.x.url" is for a webhook, and the channel is a bell []`},
 		{webhook + "argv = [\"x\"]\nurl = \"https://example.com\"", `3:1: "notify.channels.x.argv" is for a command, and the channel is a webhook []`},
 		{webhook, `1:18: "notify.channels.x" has no url [add it: url = "https://..."]`},

@@ -157,11 +157,15 @@ func (e environment) file(explicit string) (path string, data []byte, err error)
 	case missing && !named:
 		return path, nil, nil
 	case missing:
-		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: there is no such file, and %s names it", path, by).
+		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: it does not exist, and %s names it", path, by).
 			WithHint("create it, or drop %s", by)
 	}
 	// Many users keep their configuration elsewhere and link to it, so links are followed here.
 	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: is a link to a file that does not exist", path).
+			WithHint("create that file, or remove the link")
+	}
 	if err == nil {
 		data, err = file.ReadRegular(target, fileLimit)
 	}

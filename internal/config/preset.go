@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/document"
 	"agency/internal/file"
+	"agency/internal/plain"
 )
 
 // Preset is a named role: the settings of a run for what it does not set itself.
@@ -25,9 +26,10 @@ type Preset struct {
 	PromptFile      string   // of the system prompt, absolute; empty is none
 	Tags            []string
 	Headless        bool
-	StallThreshold  time.Duration // 0 takes the value of [watchdog]
-	StuckIntervals  int           // 0 takes the value of [watchdog]
-	ErrorPatterns   []string      // none takes the value of [watchdog]
+	Sandbox         agency.Sandbox // empty fields leave the choice open
+	StallThreshold  time.Duration  // 0 takes the value of [watchdog]
+	StuckIntervals  int            // 0 takes the value of [watchdog]
+	ErrorPatterns   []string       // none takes the value of [watchdog]
 }
 
 // Preset returns a preset by its name. An unknown name is E_SPEC_INVALID, with the nearest known
@@ -38,7 +40,7 @@ func (c *Config) Preset(name string) (Preset, error) {
 	}
 	known := slices.Sorted(maps.Keys(c.Presets))
 	err := agency.Errorf(agency.CodeSpecInvalid, "there is no preset named %q", clip(name))
-	switch near := agency.Nearest(name, known); {
+	switch near := plain.Nearest(name, known); {
 	case near != "":
 		return Preset{}, err.WithHint("did you mean %s? The presets are %s", near, strings.Join(known, ", "))
 	case len(known) > 0:
@@ -92,6 +94,8 @@ func (f *format) addPresets(names []string, dir string) {
 			pathKey("system_prompt_file", &p.PromptFile, dir),
 			listKey("tags", &p.Tags, checkTag),
 			boolKey("headless", &p.Headless),
+			levelKey("sandbox", &p.Sandbox.Level),
+			networkKey("network", &p.Sandbox.Network),
 			durationKey("stall_threshold", &p.StallThreshold, 0, 7*24*time.Hour),
 			numberKey("stuck_threshold_intervals", &p.StuckIntervals, 1, 0, agency.MaxStuckIntervals),
 			patternsKey("error_patterns", &p.ErrorPatterns),
@@ -120,7 +124,7 @@ func (f *format) checkPresets() {
 		case p.Harness == claude && !isCustom:
 			p.Harness = string(RunnerKinds()[0])
 		case p.Harness != "" && !slices.Contains(runners, p.Harness):
-			about("harness", fmt.Sprintf("%s is %s, and there is no such runner", named(dotted(table, "harness")), quote(clip(p.Harness))), nearestOrAll(p.Harness, runners, named))
+			about("harness", fmt.Sprintf("%s is %s, which is not a runner", named(dotted(table, "harness")), quote(clip(p.Harness))), nearestOrAll(p.Harness, runners, named))
 		}
 		if isCustom || p.Harness == string(agency.Shell) {
 			if p.SkipPermissions {

@@ -66,7 +66,7 @@ func TestPresetProblems(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"[presets.x]\nharnes = \"claude\"":                                             `2:1: unknown key "presets.x.harnes" [did you mean "presets.x.harness"?]`,
-		"[presets.x]\nharness = \"codx\"":                                              `2:1: "presets.x.harness" is "codx", and there is no such runner [did you mean "codex"?]`,
+		"[presets.x]\nharness = \"codx\"":                                              `2:1: "presets.x.harness" is "codx", which is not a runner [did you mean "codex"?]`,
 		"[presets.x]\nmodel = \"opus\"":                                                `2:1: unknown key "presets.x.model" [known here: harness, description, config]`,
 		"[presets.x.config]\nmodle = \"opus\"":                                         `2:1: unknown key "presets.x.config.modle" [did you mean "presets.x.config.model"?]`,
 		"[presets.x.config]\nmodel = \"--opus\"":                                       `2:1: "presets.x.config.model" must be a model, not "--opus" []`,

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"agency"
 	"agency/internal/document"
+	"agency/internal/handle"
+	"agency/internal/plain"
 )
 
 // ParseProject reads a repository's agency.toml, which messages call path. All problems are
@@ -33,7 +36,9 @@ func projectFormat(path string, p *agency.Project) *format {
 	f := emptyFormat(path)
 	f.table("", "project",
 		textKey("type", &p.Type, checkType),
-		textKey("sandbox", &p.Sandbox, checkSandbox),
+		levelKey("sandbox", &p.Sandbox.Level),
+		networkKey("network", &p.Sandbox.Network),
+		listKey("hosts", &p.Hosts, checkProjectHost),
 		textKey("layout", &p.Layout, checkLayout),
 		boolKey("parallel", &p.Parallel),
 		boolKey("agent_runs", &p.Window),
@@ -44,20 +49,89 @@ func projectFormat(path string, p *agency.Project) *format {
 	)
 	f.table("", "ids", textKey("format", &p.HandleFormat, checkFormat))
 	f.table("", "scripts",
-		setupKey("setup", &p.Setup),
+		commandKey("setup", &p.Setup),
 		durationKey("timeout", &p.SetupTimeout, time.Second, 24*time.Hour),
+		listKey("setup_inputs", &p.SetupInputs, checkLocal),
 	)
+	f.table("", "landing", landingKeys(&p.Landing)...)
+	f.table("", "forge", forgeKey(&p.Landing.Forge))
 	f.table("", "worktree", listKey("copy", &p.Copy, checkLocal), listKey("link", &p.Link, checkLocal))
+	f.tables[""] = append(f.tables[""], "check")
+	f.keys["check"] = checksKey(f, &p.Checks)
 	return f
 }
 
-// setupKey binds a file of the repository, or a program and its arguments.
-func setupKey(name string, p *[]string) key {
+// landingKeys binds the choices of landings, which the user's configuration has too.
+func landingKeys(l *agency.LandingSettings) []key {
+	methods := []string{}
+	for _, m := range agency.LandingMethods() {
+		methods = append(methods, string(m))
+	}
+	return []key{
+		textKey("target", &l.Target, checkTarget),
+		keyOf("method", &l.Method, func(v *document.Value) (agency.LandingMethod, error) {
+			text, err := v.AsString()
+			if err == nil {
+				err = oneOf(methods...)(text)
+			}
+			return agency.LandingMethod(text), err
+		}, func(m agency.LandingMethod) string { return quote(string(m)) }),
+		textKey("uncommitted", &l.Uncommitted, oneOf(agency.RefuseUncommitted, agency.IncludeUncommitted)),
+		textKey("checkout", &l.Checkout, oneOf(agency.CheckoutDisjoint, agency.CheckoutClean, agency.CheckoutNever)),
+		textKey("after", &l.After, oneOf(agency.AfterKeep, agency.AfterGC)),
+		textKey("remote", &l.Remote, checkRemote),
+	}
+}
+
+// forgeKey binds the kind of the forge.
+func forgeKey(kind *agency.ForgeKind) key {
+	kinds := []string{}
+	for _, k := range agency.ForgeKinds() {
+		kinds = append(kinds, string(k))
+	}
+	return keyOf("kind", kind, func(v *document.Value) (agency.ForgeKind, error) {
+		text, err := v.AsString()
+		if err == nil {
+			err = oneOf(kinds...)(text)
+		}
+		return agency.ForgeKind(text), err
+	}, func(k agency.ForgeKind) string { return quote(string(k)) })
+}
+
+// checkRemote checks the name of a remote. A URL is none: what decides where work goes is the
+// configuration of git.
+func checkRemote(s string) error {
+	if strings.ContainsAny(s, ":/ ") || strings.HasPrefix(s, "-") || plain.LineProblem(s) != "" {
+		return fmt.Errorf("must be the name of a remote, not %q", clip(s))
+	}
+	return nil
+}
+
+// checkTarget checks the name of a branch; empty leaves the choice open.
+func checkTarget(s string) error {
+	if s != "" && checkRef(s) != nil {
+		return fmt.Errorf("must be a branch, not %q", clip(s))
+	}
+	return nil
+}
+
+// oneOf returns the check of a text with a fixed set of values.
+func oneOf(values ...string) func(string) error {
+	return func(text string) error {
+		if slices.Contains(values, text) {
+			return nil
+		}
+		return fmt.Errorf("must be one of %s, not %q", strings.Join(values, ", "), clip(text))
+	}
+}
+
+// commandKey binds a file of the repository, or a program and its arguments.
+func commandKey(name string, p *[]string) key {
 	return keyOf(name, p, func(v *document.Value) ([]string, error) {
 		switch v.Kind {
 		case document.Text:
 			if err := checkLocal(v.Text); err != nil {
-				return nil, document.Hinted(err, `a program and its arguments are a list: setup = ["make", "deps"]`)
+				return nil, document.Hinted(err, fmt.Sprintf(`a program and its arguments are a list: %s = ["make", "deps"]`, name))
 			}
 			return []string{"./" + strings.TrimPrefix(v.Text, "./")}, nil
 		case document.List:
@@ -93,17 +167,6 @@ func checkType(s string) error {
 	return nil
 }
 
-func checkSandbox(s string) error {
-	switch s {
-	case "worktree":
-		return nil
-	case "process", "container":
-		return document.Hinted(fmt.Errorf("is %q, which is not there yet", s), `the one level that works now is "worktree"`)
-	default:
-		return fmt.Errorf(`must be "worktree", not %q`, clip(s))
-	}
-}
-
 func checkLayout(s string) error {
 	if s != agency.LayoutMinimal && s != agency.LayoutStandard {
 		return fmt.Errorf("must be %q or %q, not %q", agency.LayoutMinimal, agency.LayoutStandard, clip(s))
@@ -119,7 +182,7 @@ func checkRunner(s string) error {
 }
 
 func checkFormat(s string) error {
-	if _, err := agency.ParseHandleFormat(s); err != nil {
+	if _, err := handle.ParseFormat(s); err != nil {
 		return fmt.Errorf("is not a format: %w", err)
 	}
 	return nil

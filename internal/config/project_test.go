@@ -33,6 +33,12 @@ func TestParseProject(t *testing.T) {
 		"[worktree]\ncopy = [\".env\"]\nlink = [\"node_modules\", \"a/b\"]": change(func(p *agency.Project) {
 			p.Copy, p.Link = []string{".env"}, []string{"node_modules", "a/b"}
 		}),
+		"[[check]]\nname = \"lint\"\nrun = \"ci/lint.sh\"\n[[check]]\nname = \"test\"\nrun = [\"make\", \"test\"]\ntimeout = \"5m\"\nretries = 1\nfiles = [\"Makefile\", \"**/*.mk\"]": change(func(p *agency.Project) {
+			p.Checks = []agency.Check{
+				{Name: "lint", Run: []string{"./ci/lint.sh"}, Timeout: 20 * time.Minute},
+				{Name: "test", Run: []string{"make", "test"}, Timeout: 5 * time.Minute, Retries: 1, Files: []string{"Makefile", "**/*.mk"}},
+			}
+		}),
 		"[ids]\nformat = \"{hash}-x\"\n[defaults]\nbase = \"main\"\n[project]\nlayout = \"standard\"": change(func(p *agency.Project) {
 			p.HandleFormat, p.Base, p.Layout = "{hash}-x", "main", "standard"
 		}),
@@ -55,8 +61,8 @@ func TestProjectProblems(t *testing.T) {
 	for _, test := range []struct{ text, want, hint string }{
 		{"[project]\nparalel = false", `/r/agency.toml:2:1: unknown key "project.paralel"`, `did you mean "project.parallel"?`},
 		{"[script]\nsetup = \"x\"", `/r/agency.toml:1:2: unknown key "script"`, `did you mean "scripts"?`},
-		{"[project]\nsandbox = \"container\"", `2:1: "project.sandbox" is "container", which is not there yet`, `the one level that works now is "worktree"`},
-		{"[project]\nsandbox = \"jail\"", `must be "worktree", not "jail"`, ""},
+		{"[project]\nsandbox = \"container\"", `2:1: "project.sandbox" is "container", which is not there yet`, `the strictest level that works now is "process"`},
+		{"[project]\nsandbox = \"jail\"", `must be "worktree" or "process", not "jail"`, ""},
 		{"[project]\nparallel = \"no\"", `2:1: "project.parallel" must be true or false, not the text "no"`, ""},
 		{"[project]\ntype = \"Go lang\"", `must be one word, not "Go lang"`, "a type has 1 to 40"},
 		{"[scripts]\nsetup = \"make deps; rm -rf /\"\nsetup = \"x\"", `3:1: the key "scripts.setup" is there twice, first on line 2`, ""},
@@ -75,6 +81,16 @@ func TestProjectProblems(t *testing.T) {
 		{"[worktree]\nlink = [\".\"]", "must be a path in the repository", ""},
 		{"[defaults]\nbase = \"-x\"", "must be a branch, a tag or a commit", ""},
 		{"[ids]\nformat = \"{slug}\"", "has no {hash}", ""},
+		{"[[check]]\nrun = [\"make\"]", `1:3: "check" needs a name`, `name = "test"`},
+		{"[[check]]\nname = \"test\"", `"check" needs a program`, `run = ["make", "test"]`},
+		{"[[check]]\nname = \"Te st\"\nrun = [\"x\"]", `2:1: "check.name" must be one word, not "Te st"`, ""},
+		{"[[check]]\nname = \"a\"\nrun = [\"x\"]\n[[check]]\nname = \"a\"\nrun = [\"y\"]", `has the name "a" twice`, "each check needs a name of its own"},
+		{"[[check]]\nname = \"a\"\nrunn = [\"x\"]", `3:1: unknown key "check.runn"`, `did you mean "check.run"?`},
+		{"[[check]]\nname = \"a\"\nrun = \"../x\"", `"check.run" must be a path in the repository`, `run = ["make", "deps"]`},
+		{"[[check]]\nname = \"a\"\nrun = [\"x\"]\nretries = 11", `"check.retries" must be from 0 to 10`, ""},
+		{"[[check]]\nname = \"a\"\nrun = [\"x\"]\nfiles = [\"/etc/*\"]", `"check.files" is wrong at item 1`, ""},
+		{"[check]\nname = \"a\"", `"check" must be a list of tables, not a table`, "begin each check with a line [[check]]"},
+		{"check = [1]", `"check" must be a list of tables, but holds 1`, ""},
 		{"[project", "/r/agency.toml:1", ""},
 	} {
 		_, err := config.ParseProject("/r/agency.toml", []byte(test.text))
@@ -108,6 +124,7 @@ func TestEditProject(t *testing.T) {
 		"dotted":          {"defaults.runner = \"x\"", runner("codex"), "defaults.runner = \"codex\"", []string{`defaults.runner = "codex" (was "x")`}},
 		"inline":          {"defaults = {runner = \"x\", base = \"b\"}\n", runner("codex"), "defaults = {runner = \"codex\", base = \"b\"}\n", []string{`defaults.runner = "codex" (was "x")`}},
 		"quoted":          {"['defaults']\n\"runner\" = \"x\"\n", runner("codex"), "['defaults']\n\"runner\" = \"codex\"\n", []string{`defaults.runner = "codex" (was "x")`}},
+		"list":            {"[scripts]\nsetup = [\n  \"]\", # ]\n] # now\n", []config.Setting{{Key: "scripts.setup", Value: "a.sh"}}, "[scripts]\nsetup = \"a.sh\" # now\n", []string{"scripts.setup = \"a.sh\" (was [\n  \"]\", # ]\n])"}},
 		"carriage return": {"[defaults]\r\nbase = \"x\"\r\n", runner("codex"), "[defaults]\r\nrunner = \"codex\"\r\nbase = \"x\"\r\n", []string{`defaults.runner = "codex"`}},
 		"several": {
 			"[project]\nparallel = true\n",
@@ -144,11 +161,9 @@ func TestEditProject(t *testing.T) {
 		t.Errorf("beside another key: got %v", err)
 	}
 	// A form that agency cannot edit is left to the user, with an error.
-	for _, text := range []string{"[scripts]\nsetup = [\"make\"]\n", "scripts = {}\n"} {
-		_, _, err := config.EditProject("agency.toml", []byte(text), []config.Setting{{Key: "scripts.setup", Value: "a.sh"}})
-		if e := agency.AsError(err); e == nil || e.Code != agency.CodeConfigInvalid || !strings.Contains(e.Hint, "yourself, under [scripts]") {
-			t.Errorf("%q: got %v", text, err)
-		}
+	_, _, err = config.EditProject("agency.toml", []byte("scripts = {}\n"), []config.Setting{{Key: "scripts.setup", Value: "a.sh"}})
+	if e := agency.AsError(err); e == nil || e.Code != agency.CodeConfigInvalid || !strings.Contains(e.Hint, "yourself, under [scripts]") {
+		t.Errorf("an empty inline table: got %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Parse reads a contract strictly and validates it; its lists are never nil. The error gives the
@@ -54,7 +55,7 @@ func Parse(data []byte) (agency.Contract, error) {
 // blocked, how_to_test for ready_for_review.
 func validate(c *agency.Contract) error {
 	if c.SchemaVersion != agency.ContractVersion {
-		return fmt.Errorf("schema_version is %q, not %q", agency.Clip(c.SchemaVersion), agency.ContractVersion)
+		return fmt.Errorf("schema_version is %q, not %q", plain.Clip(c.SchemaVersion), agency.ContractVersion)
 	}
 	blank := func(s string) bool { return strings.TrimSpace(s) == "" }
 	none := func(list []string) bool {
@@ -68,7 +69,7 @@ func validate(c *agency.Contract) error {
 	switch c.Status {
 	case agency.ReportedWorking, agency.ReportedNeedsInput, agency.ReportedBlocked, agency.ReportedReadyForReview:
 	default:
-		return fmt.Errorf("status %q is none of working, needs_input, blocked, ready_for_review", agency.Clip(string(c.Status)))
+		return fmt.Errorf("status %q is none of working, needs_input, blocked, ready_for_review", plain.Clip(string(c.Status)))
 	}
 	switch {
 	case blank(c.Summary):
@@ -105,7 +106,7 @@ func jsonProblem(err error) error {
 		return errors.New("cut off in the middle")
 	}
 	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown key %s", agency.Clip(key))
+		return fmt.Errorf("unknown key %s", plain.Clip(key))
 	}
 	return errors.New("not readable as JSON")
 }
@@ -128,9 +129,9 @@ func checkKeys(data []byte) error {
 		key, _ := token.(string)
 		switch {
 		case seen[key]:
-			return fmt.Errorf("key %q is there twice", agency.Clip(key))
+			return fmt.Errorf("key %q is there twice", plain.Clip(key))
 		case !slices.Contains(contractKeys, key):
-			return fmt.Errorf("unknown key %q", agency.Clip(key))
+			return fmt.Errorf("unknown key %q", plain.Clip(key))
 		}
 		seen[key] = true
 		var value json.RawMessage

@@ -44,6 +44,10 @@ func (harnesses) Build(r agency.CommandRequest) (agency.Command, error) {
 	return harness.Build(r)
 }
 
+func (harnesses) State(kind agency.RunnerKind, env agency.Environ, worktree string) agency.SandboxState {
+	return harness.State(kind, env, worktree)
+}
+
 func (harnesses) Files(kind agency.RunnerKind, s *agency.AgentState, runner *agency.Process) []string {
 	return harness.Files(kind, s, runner)
 }
@@ -98,6 +102,11 @@ func (attempts) Signal(p agency.Process, sig syscall.Signal) error {
 
 func (a attempts) EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error) {
 	return runner.EndTree(ctx, runner.Remains{Wrapper: wrapper, Root: root, Mark: mark}, a.serving, grace)
+}
+
+// endMarked is EndTree for processes that have no wrapper.
+func (a attempts) endMarked(ctx context.Context, mark []string, grace time.Duration) (int, error) {
+	return runner.EndTree(ctx, runner.Remains{Mark: mark}, a.serving, grace)
 }
 
 func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {

@@ -19,7 +19,7 @@ import (
 type alertOperations struct {
 	sup    *supervisor.Supervisor
 	store  *sqlite.Store
-	git    *git.Git
+	repos  *git.Repos
 	dog    *watchdog.Watchdog
 	timers *watchdog.Timers
 	policy *policy.Policy
@@ -40,11 +40,7 @@ func (o alertOperations) listAlerts(ctx context.Context, req api.ListAlertsReque
 		return api.ListAlertsResponse{}, err
 	}
 	if !req.Resolved {
-		// When completed work or a failed session has been acknowledged, no action is due. Such an
-		// alert stays open until its run is removed or goes on.
-		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool {
-			return a.AckedAt != nil && (a.Kind == agency.AlertComplete || a.Kind == agency.AlertSessionFailed)
-		})
+		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool { return !watchdog.Due(&a) })
 	}
 	named, err := o.named(ctx, alerts)
 	return api.ListAlertsResponse{Alerts: named, TickedAt: o.tickedAt()}, err
@@ -54,7 +50,7 @@ func (o alertOperations) listAlerts(ctx context.Context, req api.ListAlertsReque
 // dir, in all repositories.
 func (o alertOperations) alertsOf(ctx context.Context, dir string, f agency.AlertFilter) ([]agency.Alert, error) {
 	if dir != "" {
-		repo, err := o.git.Discover(ctx, dir)
+		repo, err := o.repos.Discover(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -114,37 +110,21 @@ func (o alertOperations) ackAlerts(ctx context.Context, req api.AckAlertRequest)
 			}
 		}
 	}
-	now := o.now()
-	return o.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
-		if a.AckedAt != nil {
-			return ""
-		}
-		a.AckedAt, a.AckedBy = &now, by
-		return agency.AlertAcked
-	})
+	return o.changeAlerts(ctx, req.Alerts, watchdog.Acknowledge(by, o.now()))
 }
 
 func (o alertOperations) snoozeAlerts(ctx context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
-	wait := time.Duration(req.ForMS) * time.Millisecond
-	if wait <= 0 || wait > agency.LongestSnooze {
-		return api.AlertsResponse{}, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
+	snooze, err := watchdog.Snooze(time.Duration(req.ForMS)*time.Millisecond, o.now())
+	if err != nil {
+		return api.AlertsResponse{}, err
 	}
-	until := o.now().Add(wait)
-	return o.changeAlerts(ctx, req.Alerts, func(a *agency.Alert) agency.EventType {
-		a.AckedAt, a.AckedBy, a.SnoozedUntil = nil, "", &until // a snoozed alert is no longer acknowledged
-		return agency.AlertSnoozed
-	})
+	return o.changeAlerts(ctx, req.Alerts, snooze)
 }
 
-// changeAlerts changes open alerts, all or none.
-func (o alertOperations) changeAlerts(ctx context.Context, ids []string, change func(*agency.Alert) agency.EventType) (api.AlertsResponse, error) {
+// changeAlerts changes alerts, all or none.
+func (o alertOperations) changeAlerts(ctx context.Context, ids []string, change watchdog.AlertChange) (api.AlertsResponse, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	changed, err := o.store.ChangeAlerts(ctx, ids, func(a *agency.Alert) (agency.EventType, error) {
-		if !a.Open() {
-			return "", agency.Errorf(agency.CodeInvalidState, "the alert %s is over", a.ID).WithHint("agency alerts")
-		}
-		return change(a), nil
-	})
+	changed, err := o.store.ChangeAlerts(ctx, ids, change)
 	if err != nil {
 		return api.AlertsResponse{}, err
 	}

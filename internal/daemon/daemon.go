@@ -23,10 +23,14 @@ import (
 	"agency/internal/disk"
 	"agency/internal/git"
 	"agency/internal/killpoint"
+	"agency/internal/lander"
 	"agency/internal/notify"
 	"agency/internal/policy"
+	"agency/internal/power"
+	"agency/internal/queuer"
 	"agency/internal/recovery"
 	"agency/internal/runner"
+	"agency/internal/sandbox"
 	"agency/internal/scaffold"
 	"agency/internal/scheduler"
 	"agency/internal/service"
@@ -34,6 +38,7 @@ import (
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 	"agency/internal/tmux"
+	"agency/internal/verify"
 	"agency/internal/watch"
 	"agency/internal/watchdog"
 )
@@ -65,31 +70,36 @@ type Daemon struct {
 	Load func() (*config.Config, error)
 	End  func(status int) // ends the process at once
 
-	root     *rootLock
-	writing  sync.Mutex  // held while the record is written back
-	again    atomic.Bool // the record was written back, and nothing more is written
-	told     atomic.Bool // a client asked for the stop
-	clock    *clock.Clock
-	started  time.Time
-	store    *sqlite.Store
-	disks    disk.Disks
-	git      *git.Git
-	tmux     *tmux.Tmux
-	watcher  *watch.Watcher
-	sup      *supervisor.Supervisor
-	sched    *scheduler.Scheduler
-	results  *scheduler.Results
-	files    *scheduler.Files
-	dog      *watchdog.Watchdog
-	notifier atomic.Pointer[notify.Notifier]
-	active   active
-	timers   *watchdog.Timers
-	policy   *policy.Policy
-	finder   scheduler.Finder
-	sessions *session.Sessions
-	backups  *recovery.Backups
-	conns    connections
-	inHand   atomic.Int64 // requests that are being served
+	root      *rootLock
+	writing   sync.Mutex  // held while the record is written back
+	again     atomic.Bool // the record was written back, and nothing more is written
+	stopAsked atomic.Bool // a client asked for the stop
+	clock     *clock.Clock
+	started   time.Time
+	store     *sqlite.Store
+	disks     disk.Disks
+	git       *git.Git
+	tmux      *tmux.Tmux
+	watcher   *watch.Watcher
+	sandbox   *sandbox.Host
+	sup       *supervisor.Supervisor
+	lander    *lander.Lander
+	queuer    *queuer.Queuer
+	landings  *session.Landings
+	sched     *scheduler.Scheduler
+	results   *scheduler.Results
+	files     *scheduler.Files
+	dog       *watchdog.Watchdog
+	notifier  atomic.Pointer[notify.Notifier]
+	active    active
+	timers    *watchdog.Timers
+	policy    *policy.Policy
+	finder    scheduler.Finder
+	sessions  *session.Sessions
+	verifier  *verify.Verifier
+	backups   *recovery.Backups
+	conns     connections
+	inHand    atomic.Int64 // requests that a stop could lose
 
 	stop     context.CancelFunc // stops the daemon, by ending asked
 	asked    <-chan struct{}
@@ -154,7 +164,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	}
 	defer func() { _ = d.store.Close() }()
 	d.store.Guard(d.checkOwn)
-	if err := d.setClock(ctx); err != nil {
+	if err := setClock(ctx, d.clock, d.store); err != nil {
 		return err
 	}
 	killpoint.At("daemon.opened")
@@ -168,7 +178,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 
 // supervise starts the parts in order, serves, and stops them in the reverse order.
 func (d *Daemon) supervise(ctx context.Context, ready func()) error {
-	stop, err := service.StartAll(ctx, d.watcher, d.sup, channels{d}, d.dog, d.results, d.files, d.sched, d.timers,
+	stop, err := service.StartAll(ctx, d.watcher, d.sup.Counter, d.sup, d.lander, d.verifier, channels{d}, d.dog, d.results, d.files, d.sched, d.timers, d.queuer,
 		&service.Loop{Run: d.watchConfig}, d.backups)
 	if err != nil {
 		return err
@@ -191,18 +201,18 @@ func (d *Daemon) supervise(ctx context.Context, ready func()) error {
 	return d.serve(ctx, ready)
 }
 
-// setClock makes the clock continue from the time of the newest event.
-func (d *Daemon) setClock(ctx context.Context) error {
-	last, err := d.store.LastSeq(ctx)
+// setClock makes a clock continue from the time of the newest event of a record.
+func setClock(ctx context.Context, c *clock.Clock, store *sqlite.Store) error {
+	last, err := store.LastSeq(ctx)
 	if err != nil || last == 0 {
 		return err
 	}
-	newest, err := d.store.Events(ctx, last-1, "", 1)
+	newest, err := store.Events(ctx, last-1, "", 1)
 	if err != nil {
 		return err
 	}
 	for i := range newest {
-		d.clock.Begin(newest[i].At)
+		c.Begin(newest[i].At)
 	}
 	return nil
 }
@@ -214,10 +224,18 @@ func newGit(home string) *git.Git {
 	return g
 }
 
+// checkSpare returns why the machine has nothing to spare for work ahead; nil when it has.
+func checkSpare(disks *disk.Disks) error {
+	if power.OnBattery() {
+		return errors.New("the machine is on battery")
+	}
+	return disks.CheckSpare()
+}
+
 // statusLine returns the command that prints the status of a run for tmux, whose environment need
 // not be that of agency. Its argument follows.
-func (d *Daemon) statusLine() []string {
-	return []string{"env", "AGENCY_HOME=" + d.Config.Home, "AGENCY_SOCKET=" + d.Config.Socket, d.Exec, "line"}
+func statusLine(cfg *config.Config, program string) []string {
+	return []string{"env", "AGENCY_HOME=" + cfg.Home, "AGENCY_SOCKET=" + cfg.Socket, program, "line"}
 }
 
 // build makes the parts and connects them.
@@ -227,11 +245,13 @@ func (d *Daemon) build() {
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
 	runner.DropMark() // this daemon, or the tmux server that it starts, may have been started by an agent
 	d.watcher = watch.New(d.Log)
+	d.sandbox = &sandbox.Host{Program: d.Exec}
 	d.sup = supervisor.New(supervisor.Deps{
 		Store:          d.store,
 		Git:            d.git,
-		Tmux:           sessions{Tmux: d.tmux, line: d.statusLine(), own: d.Config.Tmux.Socket != ""},
+		Tmux:           sessions{Tmux: d.tmux, line: statusLine(d.Config, d.Exec), own: d.Config.Tmux.Socket != ""},
 		Harness:        harnesses{d.screens()},
+		Sandbox:        d.sandbox,
 		Attempts:       attempts{d.serving()},
 		Watcher:        d.watcher,
 		Spool:          spools{},
@@ -240,13 +260,16 @@ func (d *Daemon) build() {
 		ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject:   config.ParseProject,
 		RunSetup: func(ctx context.Context, s agency.SetupCommand) error {
-			return runner.RunSetup(ctx, s, d.serving())
+			return runner.RunSetup(ctx, []string{d.Exec, "marked"}, s, d.serving())
 		},
-		Room:    d.disks.CheckRoom,
-		Log:     d.Log,
-		Now:     d.clock.Now,
-		Elapsed: d.clock.Elapsed,
-		Random:  fillRandom,
+		Room:     d.disks.CheckRoom,
+		Standbys: func() int { return d.active.config().Worktrees.Standby },
+		Spare:    func() error { return checkSpare(&d.disks) },
+		Boot:     runner.Boot(),
+		Log:      d.Log,
+		Now:      d.clock.Now,
+		Elapsed:  d.clock.Elapsed,
+		Random:   fillRandom,
 		// Called only when all parts exist.
 		NeededBy: func(ctx context.Context, id agency.RunID) (agency.SessionID, error) {
 			return d.agents().NeededBy(ctx, id)
@@ -261,12 +284,16 @@ func (d *Daemon) build() {
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
 	d.sup.Observer.Errors.SetPatterns(errorPatterns(d.Config))
+	d.lander = d.newLander()
 	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
 	d.policy = policy.New(policy.Deps{
 		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
 	})
 	d.notifier.Store(d.newNotifier(&d.Config.Notify))
-	d.dog, d.timers = d.newWatchdog(), d.newTimers()
+	d.dog, d.timers = d.newWatchdog(), watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)
+	d.verifier = d.newVerifier()
+	d.queuer = d.newQueuer()
+	d.landings = d.newLandings()
 	d.results, d.files, d.sched = d.newResults(), d.newFiles(), d.newScheduler()
 	d.sessions = d.newSessions()
 	d.backups = &recovery.Backups{
@@ -299,7 +326,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		}
 	}
 	go listenOn(d.listener)
-	d.recordDoing(api.DoingServe)
+	recordDoing(d.Config.Home, d.Log, api.DoingServe)
 	ready()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -318,7 +345,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 		serving = false
 	}
 	if err == nil { // otherwise the end is a failure
-		d.recordDoing(api.DoingStop)
+		recordDoing(d.Config.Home, d.Log, api.DoingStop)
 	}
 	killpoint.At("daemon.stopping")
 	drain, done := context.WithTimeout(base, drainTimeout)

@@ -157,7 +157,7 @@ func TestBadRequests(t *testing.T) {
 		{"bad since", "GET", "/v1/events?since=x", ``, 400, `since is \"x\", not a whole number from 0`},
 		{"unknown key of a query", "GET", "/v1/logs?run=x&folow=true", ``, 400, `unknown key \"folow\"; known are run, stream,`},
 		{"bad stream", "GET", "/v1/logs?run=x&stream=y", ``, 400, "none of runner, stdout, stderr"},
-		{"unknown run", "POST", "/v1/run.show", `{"run": "nobody"}`, 404, "E_RUN_NOT_FOUND"},
+		{"unknown run", "POST", "/v1/run.show", `{"run": "unknown"}`, 404, "E_RUN_NOT_FOUND"},
 		{"age too long", "POST", "/v1/session.remove", `{"older_than_ms": 10000000000000, "apply": true}`, 400, "older_than_ms is 10000000000000, not a number of milliseconds"},
 		{"negative age", "POST", "/v1/session.remove", `{"older_than_ms": -1}`, 400, "older_than_ms is -1, not a number of milliseconds"},
 		{"gc, age too long", "POST", "/v1/gc", `{"older_than_ms": 9223372036855}`, 400, "not a number of milliseconds from 0 to 9223372036854"},

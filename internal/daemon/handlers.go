@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -23,26 +24,29 @@ const requestLimit = 6*agency.PromptLimit + 4<<20
 // routes returns the handlers of all operations of the table and of the streams.
 func (d *Daemon) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	runs := runOperations{d.sup, d.policy, d.Log, d.clock.Now, d.untilStop}
-	alerts := alertOperations{d.sup, d.store, d.git, d.dog, d.timers, d.policy, d.clock.Now}
-	messages := messageOperations{d.sup, d.store, d.policy, d.untilStop, d.isStopping}
-	projects := projectOperations{d.sup, d.git}
-	record := recordOperations{d.sup, d.store, d.Config, d.clock.Now}
-	channels := channelOperations{d.store, d.policy, d.notifier.Load, d.active.config, d.reload, d.untilStop, d.clock.Now}
-	streams := streams{d.sup, d.store, d.sched, d.finder, d.policy, d.Log, d.untilStop, d.isStopping}
+	routeRuns(d, mux)
+	routeLandings(d, mux)
+	routeSessions(d, mux)
+	routeAlerts(d, mux)
+	routeMaintenance(d, mux)
+	routeStreams(d, mux)
 	wrappers := &wrappers{sup: d.sup, tmux: d.tmux, log: d.Log}
-	handle(d, mux, api.CreateRun, runs.createRun)
-	d.serveOperation(mux, api.ListRuns.Describe(), func(ctx context.Context, req any) (any, error) {
-		list := req.(*api.ListRunsRequest)
-		resp, err := runs.listRuns(ctx, *list)
-		if err != nil {
-			return nil, err
-		}
-		return resp.Only(list.Fields)
+	mux.HandleFunc("GET "+api.WrapperPath, wrappers.serve)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))
 	})
+	return mux
+}
+
+// routeRuns serves the operations on runs, their snapshots and their checks.
+func routeRuns(d *Daemon, mux *http.ServeMux) {
+	runs := runOperations{d.sup, d.policy, d.Log, d.clock.Now, d.untilStop, d.store, d.verifier}
+	handle(d, mux, api.CreateRun, runs.createRun)
+	d.serveOperation(mux, api.ListRuns.Describe(), runs.listRuns)
 	handle(d, mux, api.ShowRun, runs.showRun)
 	handle(d, mux, api.ExplainRun, runs.explainRun)
 	handle(d, mux, api.AnswerRun, runs.answerRun)
+	handle(d, mux, api.AllowHost, runs.allowHost)
 	handle(d, mux, api.ShowOutput, runs.showOutput)
 	handle(d, mux, api.DiffRun, runs.diffRun)
 	handle(d, mux, api.SendInput, runs.sendInput)
@@ -54,12 +58,63 @@ func (d *Daemon) routes() *http.ServeMux {
 	handle(d, mux, api.ShowSnapshot, runs.showSnapshot)
 	handle(d, mux, api.RestoreSnapshot, runs.restoreSnapshot)
 	handle(d, mux, api.CollectRuns, runs.collectRuns)
-	handle(d, mux, api.CheckDatabase, record.checkDatabase)
-	handle(d, mux, api.BackupDatabase, record.backupDatabase)
-	handle(d, mux, api.InitRepo, projects.initRepo)
-	handle(d, mux, api.ShowTrust, projects.showTrust)
-	handle(d, mux, api.GrantTrust, projects.grantTrust)
-	handle(d, mux, api.RevokeTrust, projects.revokeTrust)
+	handle(d, mux, api.ListStandbys, runs.listStandbys)
+	handle(d, mux, api.ChangeTags, runs.changeTags)
+	handle(d, mux, api.FlagRun, runs.flagRun)
+	handle(d, mux, api.UnflagRun, runs.unflagRun)
+	handle(d, mux, api.WaitRuns, runs.waitRuns)
+	handle(d, mux, api.AttachRun, runs.attachRun)
+	checks := verifyOperations{d.verifier, d.sup, d.policy, d.untilStop}
+	handle(d, mux, api.VerifyRun, checks.verifyRun)
+	handle(d, mux, api.ShowCheck, checks.showCheck)
+}
+
+// routeLandings serves the operations on landings, queues and pull requests.
+func routeLandings(d *Daemon, mux *http.ServeMux) {
+	landings := landingOperations{d.sup, d.lander, d.verifier, d.policy, d.untilStop, d.landings}
+	handle(d, mux, api.ReviewRun, landings.reviewRun)
+	handle(d, mux, api.AddComments, landings.addComments)
+	handle(d, mux, api.DiscardComments, landings.discardComments)
+	handle(d, mux, api.SendComments, landings.sendComments)
+	handle(d, mux, api.MergeRun, landings.mergeRun)
+	handle(d, mux, api.ReviewSession, landings.reviewSession)
+	handle(d, mux, api.MergeSession, landings.mergeSession)
+	handle(d, mux, api.AbandonRun, landings.abandonRun)
+	queues := queueOperations{d.sup, d.store, d.queuer, d.policy, d.git.Repos, d.landings}
+	handle(d, mux, api.AddToQueue, queues.add)
+	handle(d, mux, api.ListQueue, queues.list)
+	handle(d, mux, api.ChangeQueue, queues.change)
+	handle(d, mux, api.PauseQueue, queues.pause)
+	forge := forgeOperations{d.sup, d.lander, d.store}
+	handle(d, mux, api.PlanPush, forge.planPush)
+	handle(d, mux, api.RecordPush, forge.recordPush)
+	handle(d, mux, api.PlanPR, forge.planPR)
+	handle(d, mux, api.RecordPR, forge.recordPR)
+}
+
+// routeSessions serves the operations on sessions.
+func routeSessions(d *Daemon, mux *http.ServeMux) {
+	handle(d, mux, api.StartSession, d.sessions.Start)
+	handle(d, mux, api.PauseSession, d.sessions.Pause)
+	handle(d, mux, api.ResumeSession, d.sessions.Resume)
+	handle(d, mux, api.CancelSession, d.sessions.Cancel)
+	handle(d, mux, api.RetrySession, d.sessions.Retry)
+	handle(d, mux, api.PlanSession, d.sessions.Plan)
+	handle(d, mux, api.CreateSession, d.sessions.Create)
+	handle(d, mux, api.UpdateSession, d.sessions.Update)
+	handle(d, mux, api.ListSessions, d.sessions.List)
+	handle(d, mux, api.ShowSession, d.sessions.Show)
+	handle(d, mux, api.RemoveSessions, d.sessions.Remove)
+	handle(d, mux, api.WaitSession, func(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
+		ctx, cancel := d.untilStop(ctx)
+		defer cancel()
+		return d.sessions.Wait(ctx, req)
+	})
+}
+
+// routeAlerts serves the operations on alerts, timers, messages and channels.
+func routeAlerts(d *Daemon, mux *http.ServeMux) {
+	alerts := alertOperations{d.sup, d.store, d.git.Repos, d.dog, d.timers, d.policy, d.clock.Now}
 	handle(d, mux, api.ListAlerts, alerts.listAlerts)
 	handle(d, mux, api.AckAlerts, alerts.ackAlerts)
 	handle(d, mux, api.SnoozeAlerts, alerts.snoozeAlerts)
@@ -67,33 +122,37 @@ func (d *Daemon) routes() *http.ServeMux {
 	handle(d, mux, api.StartTimer, alerts.startTimer)
 	handle(d, mux, api.StopTimers, alerts.stopTimers)
 	handle(d, mux, api.ListTimers, alerts.listTimers)
+	messages := messageOperations{d.sup, d.store, d.policy, d.untilStop, d.isStopping}
 	handle(d, mux, api.SendMessage, messages.sendMessage)
 	handle(d, mux, api.PollMessages, messages.pollMessages)
 	handle(d, mux, api.AckMessages, messages.ackMessages)
 	handle(d, mux, api.ListMessages, messages.listMessages)
-	handle(d, mux, api.ChangeTags, runs.changeTags)
-	handle(d, mux, api.FlagRun, runs.flagRun)
-	handle(d, mux, api.UnflagRun, runs.unflagRun)
+	channels := channelOperations{d.store, d.policy, d.notifier.Load, d.active.config, d.reload, d.untilStop, d.clock.Now}
 	handle(d, mux, api.TestNotify, channels.testNotify)
 	handle(d, mux, api.ListChannels, channels.listChannels)
-	handle(d, mux, api.WaitRuns, runs.waitRuns)
-	handle(d, mux, api.AttachRun, runs.attachRun)
+}
+
+// routeMaintenance serves the operations on repositories, the record and the daemon itself.
+func routeMaintenance(d *Daemon, mux *http.ServeMux) {
+	projects := projectOperations{d.sup, d.sandbox, d.git, d.store, d.verifier.Trees}
+	handle(d, mux, api.InitRepo, projects.initRepo)
+	handle(d, mux, api.LeaveRepos, projects.leaveRepos)
+	handle(d, mux, api.ShowTrust, projects.showTrust)
+	handle(d, mux, api.GrantTrust, projects.grantTrust)
+	handle(d, mux, api.RevokeTrust, projects.revokeTrust)
+	handle(d, mux, api.ListRefs, projects.listRefs)
+	record := recordOperations{d.sup, d.store, d.Config, d.clock.Now}
+	handle(d, mux, api.CheckDatabase, record.checkDatabase)
+	handle(d, mux, api.BackupDatabase, record.backupDatabase)
 	handle(d, mux, api.ListEvents, record.listEvents)
 	handle(d, mux, api.Doctor, d.doctor)
 	handle(d, mux, api.DaemonStatus, d.status)
 	handle(d, mux, api.StopDaemon, d.stopDaemon)
-	handle(d, mux, api.StartSession, d.sessions.Start)
-	handle(d, mux, api.PauseSession, d.sessions.Pause)
-	handle(d, mux, api.ResumeSession, d.sessions.Resume)
-	handle(d, mux, api.CancelSession, d.sessions.Cancel)
-	handle(d, mux, api.RetrySession, d.sessions.Retry)
-	handle(d, mux, api.WaitSession, d.waitSession)
-	handle(d, mux, api.PlanSession, d.sessions.Plan)
-	handle(d, mux, api.CreateSession, d.sessions.Create)
-	handle(d, mux, api.UpdateSession, d.sessions.Update)
-	handle(d, mux, api.ListSessions, d.sessions.List)
-	handle(d, mux, api.ShowSession, d.sessions.Show)
-	handle(d, mux, api.RemoveSessions, d.sessions.Remove)
+}
+
+// routeStreams serves the streams.
+func routeStreams(d *Daemon, mux *http.ServeMux) {
+	streams := streams{d.sup, d.store, d.sched, d.finder, d.policy, d.Log, d.untilStop, d.isStopping}
 	serving := map[string]http.HandlerFunc{
 		api.EventsPath: streams.streamEvents, api.LogsPath: streams.streamLogs, api.SessionUpdatesPath: streams.streamUpdates,
 		api.AlivePath: func(w http.ResponseWriter, _ *http.Request) { reply(w, api.Empty{}, nil) },
@@ -101,11 +160,6 @@ func (d *Daemon) routes() *http.ServeMux {
 	for _, s := range api.Streams() {
 		mux.HandleFunc("GET "+s.Path, d.serveStream(&s, serving[s.Path]))
 	}
-	mux.HandleFunc("GET "+api.WrapperPath, wrappers.serve)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))
-	})
-	return mux
 }
 
 // handle serves an operation with do.
@@ -122,8 +176,10 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 			reply(w, nil, err)
 			return
 		}
-		d.inHand.Add(1)
-		defer d.inHand.Add(-1)
+		if op.Kind == api.Acts {
+			d.inHand.Add(1)
+			defer d.inHand.Add(-1)
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestLimit))
 		if err != nil {
 			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request cannot be read: %w", err))
@@ -144,8 +200,8 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 		if err = d.policy.Allow(ctx, op.Name, req); err == nil {
 			resp, err = do(ctx, req)
 		}
-		if err != nil && op.Kind == api.Waits && d.isStopping() {
-			err = errStopping() // whatever the error was: the next daemon can answer
+		if err != nil && d.isStopping() {
+			err = cutOff(op.Kind, err)
 		}
 		if err != nil && r.Context().Err() == nil {
 			logFailure(d.Log, &op, err)
@@ -159,14 +215,32 @@ func (d *Daemon) serveOperation(mux *http.ServeMux, op api.Description, do func(
 // which reply replaces for an error.
 func (d *Daemon) serveStream(s *api.Stream, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(api.VersionHeader, d.Version)
 		if err := d.checkVersion(r); err != nil {
 			reply(w, nil, err)
 			return
 		}
-		d.inHand.Add(1)
-		defer d.inHand.Add(-1)
+		if s.Path == api.SessionUpdatesPath {
+			d.inHand.Add(1)
+			defer d.inHand.Add(-1)
+		}
 		w.Header().Set("Content-Type", s.Media)
 		serve(w, r)
+	}
+}
+
+// cutOff returns the error of an operation that failed while the daemon stopped. The next daemon can
+// answer one that only waits, whatever its error was. Of another one, only a cancelled step tells
+// that the stop cut it off.
+func cutOff(kind api.Kind, err error) error {
+	switch {
+	case kind == api.Waits:
+		return errStopping()
+	case errors.Is(err, context.Canceled):
+		return agency.Errorf(agency.CodeDaemonLost, "the daemon stopped before it had finished, and may have done what was asked").
+			WithHint("see whether it was done, and ask again")
+	default:
+		return err
 	}
 }
 
@@ -180,12 +254,14 @@ func logFailure(log *slog.Logger, op *api.Description, err error) {
 	}
 }
 
-// checkVersion refuses a client of another version: shapes may differ. A client that sends no
-// version, such as curl, is served. The error tells what the client must know to replace the
-// daemon: the requests that would be lost, and the version of the record.
+// checkVersion refuses a client of another version, unless it sends the shape of what it asks for
+// and this daemon has the same. A client that sends no version, such as curl, is served. The error
+// holds what the client must know to replace the daemon: the requests that would be lost, and the
+// version of the record. A request that only reads is not lost: its client asks again.
 func (d *Daemon) checkVersion(r *http.Request) error {
 	theirs := r.Header.Get(api.VersionHeader)
-	if theirs == "" || theirs == d.Version {
+	shape := r.Header.Get(api.ShapeHeader)
+	if theirs == "" || theirs == d.Version || shape != "" && shape == api.Shape(r.URL.Path) {
 		return nil
 	}
 	return agency.Errorf(agency.CodeDaemonVersion, "the daemon is version %s and this program is %s", d.Version, theirs).
@@ -200,6 +276,13 @@ func reply(w http.ResponseWriter, data any, err error) { replyTraced(w, data, er
 
 // replyTraced is reply with the steps of the request.
 func replyTraced(w http.ResponseWriter, data any, err error, spans []agency.Span) {
+	if rows, ok := data.(*api.RunRows); ok && err == nil {
+		w.Header().Set("Content-Type", "application/json")
+		if rows.WriteTo(w, spans) != nil {
+			panic(http.ErrAbortHandler) // the client, if it is there, sees that the answer is cut off
+		}
+		return
+	}
 	code := http.StatusOK
 	var body bytes.Buffer
 	if err == nil {
@@ -251,7 +334,7 @@ func (d *Daemon) status(ctx context.Context, _ api.Empty) (api.DaemonStatusRespo
 
 func (d *Daemon) stopDaemon(ctx context.Context, _ api.Empty) (api.DaemonStatusResponse, error) {
 	status, err := d.status(ctx, api.Empty{})
-	d.told.Store(true)
+	d.stopAsked.Store(true)
 	d.stop()
 	return status, err
 }

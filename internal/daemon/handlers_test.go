@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/git"
 )
 
 // A wait ends with its daemon, with an error that makes the client ask the next one, at any moment
@@ -32,7 +33,7 @@ func TestWaitsEndWithTheDaemon(t *testing.T) {
 		close(d.stopping)
 	}()
 	answer := httptest.NewRecorder()
-	mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.WaitRuns.Path(), strings.NewReader(`{}`)))
+	mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+api.WaitRuns.Name, strings.NewReader(`{}`)))
 	var env api.Envelope
 	if err := json.NewDecoder(answer.Body).Decode(&env); err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func TestWaitsEndWithTheDaemon(t *testing.T) {
 // The daemon serves every operation and every stream of the tables.
 func TestEveryOperationIsServed(t *testing.T) {
 	t.Parallel()
-	mux := (&Daemon{}).routes()
+	mux := (&Daemon{git: &git.Git{}}).routes()
 	for _, op := range api.Operations() {
 		want := "POST /v1/" + op.Name
 		if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+op.Name, nil)); pattern != want {
@@ -71,7 +72,7 @@ func TestUnlistedErrors(t *testing.T) {
 	})
 	ask := func() *httptest.ResponseRecorder {
 		answer := httptest.NewRecorder()
-		mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.ListRuns.Path(), strings.NewReader(`{}`)))
+		mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+api.ListRuns.Name, strings.NewReader(`{}`)))
 		return answer
 	}
 	if answer := ask(); answer.Code != http.StatusNotFound || !strings.Contains(log.String(), `msg="unlisted error" operation=run.list code=E_TIMER_NOT_FOUND`) {
@@ -81,5 +82,26 @@ func TestUnlistedErrors(t *testing.T) {
 	code = agency.CodeRunNotFound
 	if ask(); log.Len() > 0 {
 		t.Errorf("wrote %q", log.String())
+	}
+}
+
+// An act that the stop of the daemon cut off may have been done, and is no defect of agency.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	cancelled, other := fmt.Errorf("work: %w", context.Canceled), agency.Errorf(agency.CodeRunNotFound, "gone")
+	for _, test := range []struct {
+		kind api.Kind
+		err  error
+		want agency.Code
+	}{
+		{api.Acts, cancelled, agency.CodeDaemonLost},
+		{api.Acts, other, agency.CodeRunNotFound},
+		{api.Reads, cancelled, agency.CodeDaemonLost},
+		{api.Waits, cancelled, agency.CodeDaemonConnectFailed},
+		{api.Waits, other, agency.CodeDaemonConnectFailed},
+	} {
+		if err := cutOff(test.kind, test.err); !agency.IsCode(err, test.want) {
+			t.Errorf("%d, %v: %v", test.kind, test.err, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -110,21 +111,21 @@ func (d *Daemon) lock(ctx context.Context) (*rootLock, error) {
 	case l == nil:
 		return nil, startError("another daemon serves this data root: %s is locked", path).WithHint("agency daemon status")
 	}
-	d.recordDoing(api.DoingStart)
+	recordDoing(d.Config.Home, d.Log, api.DoingStart)
 	return l, nil
 }
 
-// recordDoing records what the daemon is doing. Only messages to users depend on it, so a failure stops
-// nothing.
-func (d *Daemon) recordDoing(doing string) {
-	if err := writeHolder(d.Config.Home, doing); err != nil {
-		d.Log.Warn("write into the lock", "err", err)
+// recordDoing records what the daemon is doing. Only messages to users depend on it, so a failure
+// stops nothing.
+func recordDoing(home string, log *slog.Logger, doing string) {
+	if err := writeHolder(home, doing); err != nil {
+		log.Warn("write into the lock", "err", err)
 	}
 }
 
-// writeHolder records in the lock file that this process holds it, and what it is doing. The text is
-// valid only while the lock is held. It is one write of a fixed size, so that no reader sees half
-// of it.
+// writeHolder records in the lock file that this process holds it, and what it is doing. The text
+// is valid only while the lock is held. It is one write of a fixed size, so that no reader sees
+// half of it.
 func writeHolder(home, doing string) error {
 	f, err := os.OpenFile(LockPath(home), os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

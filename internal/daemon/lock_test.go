@@ -35,7 +35,7 @@ func TestLockHolder(t *testing.T) {
 	}
 	look("before", "", false)
 	if _, err := os.Lstat(daemon.LockPath(home)); err == nil {
-		t.Error("who looks makes a lock")
+		t.Error("a look makes a lock")
 	}
 	cfg, ended := start(t, home)
 	look("ready", "running", true)

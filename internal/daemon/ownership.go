@@ -25,7 +25,7 @@ func (d *Daemon) checkOwn() error {
 	}
 	if renewed {
 		d.Log.Warn("the lock of the data root was deleted, locked again", "lock", d.root.path)
-		d.recordDoing(api.DoingServe)
+		recordDoing(d.Config.Home, d.Log, api.DoingServe)
 	}
 	if d.again.Load() {
 		return errStopping()
@@ -38,7 +38,7 @@ func (d *Daemon) checkOwn() error {
 
 // isFollowed reports whether another daemon follows in this process. A client that asked for the
 // stop waits for the end of the process; the next daemon puts the copy in place.
-func (d *Daemon) isFollowed() bool { return d.again.Load() && !d.told.Load() }
+func (d *Daemon) isFollowed() bool { return d.again.Load() && !d.stopAsked.Load() }
 
 // writeBack copies the record, which this process still has open, to where a restore leaves its
 // copy: the next start puts it in place and keeps the file that is there now. When the copy fails,

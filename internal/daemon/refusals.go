@@ -24,7 +24,7 @@ func (r *refusals) warn(log *slog.Logger, now time.Time, text string, attrs ...a
 		return
 	}
 	if r.more > 0 {
-		attrs = append(attrs, "not_told", r.more)
+		attrs = append(attrs, "not_logged", r.more)
 	}
 	log.Warn(text, attrs...)
 	r.loggedAt, r.more = now, 0

@@ -23,7 +23,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		r.warn(log, now, "refuse wrapper", "err", "no such run")
 	}
 	r.warn(log, now.Add(refusalEvery), "refuse wrapper", "err", "no such run")
-	if got := strings.Count(text.String(), "refuse wrapper"); got != 2 || !strings.Contains(text.String(), "not_told=999") {
+	if got := strings.Count(text.String(), "refuse wrapper"); got != 2 || !strings.Contains(text.String(), "not_logged=999") {
 		t.Errorf("%d lines: %s", got, text.String())
 	}
 }

@@ -13,8 +13,10 @@ import (
 	"agency/internal/file"
 	"agency/internal/policy"
 	"agency/internal/resolve"
+	"agency/internal/sqlite"
 	"agency/internal/supervisor"
 	"agency/internal/trace"
+	"agency/internal/verify"
 )
 
 // runOperations serve the operations on runs and their snapshots.
@@ -24,6 +26,8 @@ type runOperations struct {
 	log       *slog.Logger
 	now       func() time.Time
 	untilStop untilStop
+	store     *sqlite.Store
+	verifier  *verify.Verifier
 }
 
 func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
@@ -62,8 +66,8 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	r, err := o.sup.CreateRun(ctx, supervisor.CreateRequest{
-		ID: id, Owner: owner, Spec: req.Spec, Dir: req.Dir, Env: req.Env, Place: at, Settings: settings,
+	r, err := o.sup.CreateRun(ctx, supervisor.NewRun{
+		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings,
 		Warn: func(text string) { warnings = append(warnings, text) },
 	})
 	if err != nil {
@@ -104,42 +108,6 @@ func runResponse(sup *supervisor.Supervisor, r *agency.Run) api.RunResponse {
 	return api.RunResponse{Run: api.NewRun(r, sup.Observer.Derive(r))}
 }
 
-func (o runOperations) listRuns(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
-	wanted, err := parseLabels(req.Status)
-	if err != nil {
-		return api.ListRunsResponse{}, err
-	}
-	var runs []agency.Run
-	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
-		runs, err = o.sup.Query.RunsOf(ctx, req.Dir, filter)
-	} else {
-		runs, err = o.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
-	}
-	if err != nil {
-		return api.ListRunsResponse{}, err
-	}
-	resp := api.ListRunsResponse{Runs: make([]api.Run, 0, len(runs))}
-	for i := range runs {
-		status := o.sup.Observer.Derive(&runs[i])
-		if len(wanted) == 0 || wanted[status.Label] {
-			resp.Runs = append(resp.Runs, api.NewRun(&runs[i], status))
-		}
-	}
-	return resp, nil
-}
-
-func parseLabels(words []string) (map[agency.Label]bool, error) {
-	labels := map[agency.Label]bool{}
-	for _, w := range words {
-		l, err := agency.ParseLabel(w)
-		if err != nil {
-			return nil, err
-		}
-		labels[l] = true
-	}
-	return labels, nil
-}
-
 func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.ShowRunResponse, error) {
 	r, details, err := o.sup.Query.Show(ctx, req.Run)
 	if err != nil {
@@ -151,15 +119,19 @@ func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.Sho
 			o.log.Warn("read inputs", "run", r.ID, "err", err)
 		}
 	}
+	checks, err := o.store.ChecksOf(ctx, r.ID)
+	if err != nil {
+		return api.ShowRunResponse{}, err
+	}
 	run, requests := api.NewRun(r, o.sup.Observer.Derive(r)), []agency.Request{}
 	if run.Request != nil {
 		requests = r.Attempt.AgentState.Requests
 	}
 	return api.ShowRunResponse{
 		Run: run, Requests: requests,
-		Contract: r.Attempt.OwnReport(), Word: r.Attempt.Reported.At,
+		Contract: r.Attempt.OwnReport(), StatusAt: r.Attempt.Reported.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
-		Git: details.Git, GitProblem: details.GitProblem,
+		Git: details.Git, GitProblem: details.GitProblem, Checks: checks,
 		Connected: details.Connected, LastOutput: details.LastOutput,
 		PromptPath: details.PromptPath, LogPath: details.LogPath, LogLost: r.Attempt.LogLost, OutputPath: details.OutputPath,
 	}, nil
@@ -205,7 +177,7 @@ func (o runOperations) removeRun(ctx context.Context, req api.RemoveRunRequest) 
 	}
 	r := removal.Run
 	return api.RemoveRunResponse{
-		ID: r.ID, State: r.Attempt.State, Removed: true, RemovedAt: *r.RemovedAt,
+		ID: r.ID, State: r.Attempt.State, Removed: true, Already: removal.Already, RemovedAt: *r.RemovedAt,
 		Snapshot: removal.Snapshot, Branch: removal.Branch, Warnings: removal.Warnings,
 	}, nil
 }
@@ -258,6 +230,14 @@ func (o runOperations) answerRun(ctx context.Context, req api.AnswerRunRequest) 
 		return api.AnswerRunResponse{}, err
 	}
 	return api.AnswerRunResponse{RunID: r.ID, PromptID: answered.PromptID, Confirmed: answered.Confirmed}, nil
+}
+
+func (o runOperations) allowHost(ctx context.Context, req api.AllowHostRequest) (api.AllowHostResponse, error) {
+	r, reached, err := o.sup.AllowHost(ctx, req.Run, req.Host, req.Scope)
+	if err != nil {
+		return api.AllowHostResponse{}, err
+	}
+	return api.AllowHostResponse{RunID: r.ID, Reached: reached}, nil
 }
 
 func (o runOperations) showOutput(ctx context.Context, req api.ShowOutputRequest) (api.ShowOutputResponse, error) {

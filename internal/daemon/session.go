@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"agency"
-	"agency/internal/api"
 	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/session"
@@ -19,9 +18,15 @@ const startsAtOnce = 4
 // The scheduler's record is the store.
 var _ scheduler.Store = (*sqlite.Store)(nil)
 
+func (d *Daemon) newLandings() *session.Landings {
+	return &session.Landings{
+		Store: d.store, Runs: d.sup.Records, Finder: d.finder, Lander: d.lander, Queuer: d.queuer, Passes: passing(d.verifier, d.untilStop), Log: d.Log,
+	}
+}
+
 func (d *Daemon) newScheduler() *scheduler.Scheduler {
 	return scheduler.New(scheduler.Deps{
-		Store: d.store, Runs: d.agents(), Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed, Random: fillRandom,
+		Store: d.store, Runs: d.agents(), Lander: d.landings, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed, Random: fillRandom,
 	}, scheduler.Settings{Home: d.Config.Home, Starts: startsAtOnce, Retry: schedule.DefaultRetryPolicy()})
 }
 
@@ -53,10 +58,4 @@ func (d *Daemon) newSessions() *session.Sessions {
 		Deps: d.agents().Deps, Scheduler: d.sched, Files: d.files, Finder: d.finder, Policy: d.policy,
 		Poll: func() time.Duration { return d.active.config().Watchdog.PollInterval }, Now: d.clock.Now, Elapsed: d.clock.Elapsed, Random: fillRandom,
 	}
-}
-
-func (d *Daemon) waitSession(ctx context.Context, req api.WaitSessionRequest) (api.ShowSessionResponse, error) {
-	ctx, cancel := d.untilStop(ctx)
-	defer cancel()
-	return d.sessions.Wait(ctx, req)
 }

@@ -103,7 +103,7 @@ func readUpdates(in *bufio.Reader) (updates []scheduler.Update, refused []error,
 		}
 		var u api.SessionUpdate
 		if err := api.Decode(line, &u); err != nil {
-			refused = append(refused, agency.Errorf(agency.CodeUsage, "it is no update: %w", err).WithHint(`such as {"agent": "001", "action": "start"}`))
+			refused = append(refused, agency.Errorf(agency.CodeUsage, "it is not an update: %w", err).WithHint(`such as {"agent": "001", "action": "start"}`))
 			continue
 		}
 		updates, refused = append(updates, session.UpdateOf(&u)), append(refused, nil)

@@ -48,7 +48,7 @@ func (o runOperations) collectRuns(ctx context.Context, req api.CollectRunsReque
 			state = agency.Killed
 		}
 		if !state.Final() {
-			return api.CollectRunsResponse{}, agency.Errorf(agency.CodeUsage, "%q is no state that gc could remove", word).
+			return api.CollectRunsResponse{}, agency.Errorf(agency.CodeUsage, "%q is not a state that gc could remove", word).
 				WithHint("one of: completed, failed, stopped")
 		}
 		states = append(states, state)
@@ -63,12 +63,22 @@ func (o runOperations) collectRuns(ctx context.Context, req api.CollectRunsReque
 	if err != nil {
 		return api.CollectRunsResponse{}, err
 	}
-	resp := api.CollectRunsResponse{Runs: make([]api.CollectedRun, 0, len(found))}
+	resp := api.CollectRunsResponse{Runs: make([]api.CollectedRun, 0, len(found)), Standbys: o.sup.Standbys.List()}
+	if req.Apply {
+		o.sup.Standbys.Clear(ctx)
+	}
+	if resp.CheckLogs, resp.CheckLogBytes, err = o.verifier.Collect(ctx, age, req.Apply); err != nil {
+		return api.CollectRunsResponse{}, err
+	}
 	for i := range found {
 		c := &found[i]
 		resp.Runs = append(resp.Runs, api.CollectedRun{
-			RunID: c.Run.ID, Ref: c.Run.Ref(), State: c.Run.Attempt.State, Removable: c.Removable, Reason: c.Reason,
+			RunID: c.Run.ID, Ref: c.Run.Ref(), State: c.Run.Attempt.State, Status: o.sup.Observer.Derive(&c.Run).Label, Repo: c.Run.Repo.Root, Removable: c.Removable, Reason: c.Reason, Bytes: c.Bytes,
 		})
 	}
 	return resp, nil
+}
+
+func (o runOperations) listStandbys(context.Context, api.Empty) (api.ListStandbysResponse, error) {
+	return api.ListStandbysResponse{Standbys: o.sup.Standbys.List()}, nil
 }

@@ -6,17 +6,12 @@ import (
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/watchdog"
 )
 
 // Send types a text into a run's agent, for timers.
 func (w workers) Send(ctx context.Context, id agency.RunID, text string) error {
 	_, _, err := w.sup.Input.Send(ctx, string(id), text, "")
 	return err
-}
-
-func (d *Daemon) newTimers() *watchdog.Timers {
-	return watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)
 }
 
 func (o alertOperations) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {
@@ -30,7 +25,7 @@ func (o alertOperations) startTimer(ctx context.Context, req api.StartTimerReque
 	}
 	switch {
 	case r.RemovedAt != nil || r.Attempt.State.Final():
-		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the messages", r.Ref(), r.Attempt.State).
+		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the messages", r.Ref()).
 			WithHint("agency resume %s", r.Ref())
 	case r.Attempt.Headless:
 		return api.StartTimerResponse{}, agency.Errorf(agency.CodeInvalidState, "%s is headless: it reads no messages", r.Ref()).
@@ -73,7 +68,7 @@ func (o alertOperations) runsOf(ctx context.Context, dir string) (func(agency.Ru
 	if dir == "" {
 		return func(agency.RunID) bool { return true }, nil
 	}
-	repo, err := o.git.Discover(ctx, dir)
+	repo, err := o.repos.Discover(ctx, dir)
 	return func(id agency.RunID) bool {
 		r, err := o.store.Run(ctx, id)
 		return err == nil && r.Repo.Fingerprint == repo.Fingerprint

@@ -58,7 +58,7 @@ type alertSink struct {
 
 func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
 	r := of.Run
-	recipients, err := t.sup.Inbox.TellAlert(ctx, a, r, t.tag())
+	recipients, err := t.sup.Inbox.SendAlert(ctx, a, r, t.tag())
 	if err != nil {
 		return recipients, err
 	}
@@ -69,7 +69,7 @@ func (t alertSink) Deliver(ctx context.Context, a *agency.Alert, of *watchdog.Wo
 
 // DeliverSession delivers an alert about a session, which has no tags.
 func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
-	recipients, err := t.sup.Inbox.TellSessionAlert(ctx, a, s, t.tag())
+	recipients, err := t.sup.Inbox.SendSessionAlert(ctx, a, s, t.tag())
 	if err != nil {
 		return recipients, err
 	}
@@ -78,7 +78,7 @@ func (t alertSink) DeliverSession(ctx context.Context, a *agency.Alert, s *agenc
 
 // DeliverHost delivers an alert about the machine to the user.
 func (t alertSink) DeliverHost(ctx context.Context, a *agency.Alert) ([]string, error) {
-	recipients, err := t.sup.Inbox.TellHostAlert(ctx, a)
+	recipients, err := t.sup.Inbox.SendHostAlert(ctx, a)
 	if err != nil {
 		return recipients, err
 	}
@@ -130,17 +130,14 @@ func errorPatterns(c *config.Config) *observe.ErrorPatterns {
 	return p
 }
 
-// lookAtDisks looks at the disks for the watchdog. It also reserves space for the record, if a disk
-// had none before and has it now.
-func (d *Daemon) lookAtDisks() ([]agency.Disk, error) {
-	d.store.KeepRoom()
-	return d.disks.Look()
-}
-
 func (d *Daemon) newWatchdog() *watchdog.Watchdog {
 	return watchdog.New(watchdog.Deps{
 		Runs: workers{d.sup, d.agents().Leads}, Store: d.store, Sink: alertSink{d.sup, d.notifier.Load, func() string { return d.active.config().Watchdog.OrchestratorTag }, d.clock.Now},
-		Disks: d.lookAtDisks, Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
+		Disks: func() ([]agency.Disk, error) {
+			d.store.KeepRoom() // if a disk had no space for it before, and has it now
+			return d.disks.Look()
+		},
+		Log: d.Log, Now: d.clock.Now, Elapsed: d.clock.Elapsed,
 		NewID: func() string { return agency.NewAlertID(d.clock.Now(), [10]byte(randomBytes(10))) },
 	}, watchdogSettings(&d.Config.Watchdog))
 }

@@ -76,7 +76,7 @@ func (s *wrappers) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // greet reads a wrapper's identity and checks that it belongs to its attempt. One that does
-// not is told not to connect again.
+// not is refused for good.
 func (s *wrappers) greet(ctx context.Context, link *runner.Link) (agency.WrapperHello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {

@@ -67,3 +67,18 @@ func (d Disks) CheckRoom() error {
 	}
 	return nil
 }
+
+// CheckSpare returns E_DISK_LOW unless the disks have twice the space that another run needs: less
+// is kept for the runs themselves. A disk that it cannot look at has nothing to spare.
+func (d Disks) CheckSpare() error {
+	disks, err := d.Look()
+	if err != nil {
+		return err
+	}
+	for i := range disks {
+		if disks[i].Least *= 2; disks[i].Low(false) {
+			return agency.Errorf(agency.CodeDiskLow, "%s", disks[i].Words())
+		}
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 	"agency/internal/harness"
 )
 
@@ -45,11 +46,58 @@ func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
 	return api.Check{Name: "agent events", Level: levelNote, Text: "unknown to this version: " + text, Fix: "agency explain " + example}, nil
 }
 
-// versionCheck returns the finding about the version of a runner's program.
-func versionCheck(name string, kind agency.RunnerKind, path, version string) api.Check {
+// checkRunners returns a finding for each runner that is installed, one for all others together,
+// and an error when the default runner is none.
+func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest) []api.Check {
+	checks, installed, missing := []api.Check{}, []string{}, []string{}
+	var broken *api.Check
+	check := func(name string, kind agency.RunnerKind, exec string) {
+		path, err := harness.FindExec(agency.Runner{Kind: kind, Name: name}, exec, req.Dir, req.Env)
+		if err == nil {
+			checks = append(checks, installedCheck(name, kind, path, harness.Version(ctx, kind, path), req.Env))
+			if kind != agency.Shell {
+				installed = append(installed, name)
+			}
+			return
+		}
+		if name == cfg.Defaults.Runner {
+			e := agency.AsError(err)
+			broken = &api.Check{Name: "runner " + name, Level: levelError, Text: "the default, and " + e.Message, Fix: e.Hint}
+			return
+		}
+		missing = append(missing, name)
+	}
+	for _, kind := range harness.Kinds() {
+		check(string(kind), kind, cfg.Runners[kind].Exec)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Custom)) {
+		check(name, agency.Custom, cfg.Custom[name].Exec)
+	}
+	if broken != nil {
+		if len(installed) > 0 {
+			broken.Fix = "agency config set defaults.runner " + installed[0]
+		}
+		checks = slices.Insert(checks, 0, *broken)
+	}
+	if len(missing) > 0 {
+		checks = append(checks, api.Check{Name: "other runners", Level: levelNote, Text: "not installed: " + strings.Join(missing, ", ")})
+	}
+	return checks
+}
+
+// installedCheck returns the finding about a runner's program: its version, and where a login
+// shows.
+func installedCheck(name string, kind agency.RunnerKind, path, version string, env agency.Environ) api.Check {
 	check := api.Check{Name: "runner " + name, Level: levelOK, Text: path}
 	if version != "" {
 		check.Text += " (" + version + ")"
+	}
+	if found, known := harness.Login(kind, env); known {
+		if found == "" {
+			found = "no sign of one"
+			check.Level, check.Fix = levelNote, "start "+harness.Program(kind)+" once and log in"
+		}
+		check.Text += ", login: " + found
 	}
 	if !harness.IsTested(kind, version) {
 		check.Level = levelNote

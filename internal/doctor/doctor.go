@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +17,10 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/duration"
+	"agency/internal/file"
 	"agency/internal/git"
 	"agency/internal/harness"
+	"agency/internal/plain"
 	"agency/internal/recovery"
 	"agency/internal/runner"
 )
@@ -43,6 +46,7 @@ type Tmux interface {
 type Store interface {
 	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
 	Repo(ctx context.Context, fingerprint string) (*agency.Repo, error)
+	Landings(ctx context.Context, run agency.RunID) ([]agency.Landing, error)
 	// NoRoom returns why no disk space is reserved for the record; nil when it is.
 	NoRoom() error
 }
@@ -72,12 +76,21 @@ type Deps struct {
 	Daemon  Daemon
 	Active  func() *config.Config   // the configuration that the daemon uses now
 	State   func() api.DaemonConfig // of that configuration
-	Room    func() error            // why no run can be created, as on a full disk; nil when one can
+	// Standbys returns the worktrees that were made ahead of runs.
+	Standbys func() []agency.Standby
+	Room     func() error // why no run can be created, as on a full disk; nil when one can
 	// StaleFiles returns, by session, why its status file could not be written.
 	StaleFiles func() map[agency.SessionID]string
 	Serving    runner.Serving // the processes that no run may end
 	Now        func() time.Time
 	Elapsed    func(since time.Time) time.Duration
+	Sandbox    Sandbox
+}
+
+// Sandbox tries the sandboxes of this machine.
+type Sandbox interface {
+	// Trials returns the outcome of every try to get out of one, or E_SANDBOX_UNAVAILABLE.
+	Trials(ctx context.Context) ([]agency.SandboxTrial, error)
 }
 
 // Doctor checks the machine.
@@ -109,7 +122,7 @@ func (d *Doctor) Look(ctx context.Context, req api.DoctorRequest) ([]api.Check, 
 		checks = append(checks, checkConfig(cfg))
 		checks = append(checks, checkRunners(ctx, cfg, req)...)
 	}
-	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(), d.checkBackup(ctx), d.checkDaemon(), d.checkActive(), checkNotify(d.Active()))
+	checks = append(checks, d.checkRepo(ctx, req.Dir), d.checkHome(ctx), d.checkBackup(ctx), d.checkDaemon(), d.checkActive(), checkNotify(d.Active()))
 	checks = append(checks, d.checkReserve()...)
 	checks = append(checks, d.checkScreens()...)
 	checks = append(checks, d.checkFiles()...)
@@ -149,7 +162,7 @@ func (d *Doctor) checkScreens() []api.Check {
 	for _, path := range d.Screens.Files() {
 		c := api.Check{Name: "patterns", Level: levelOK, Text: path}
 		if err := d.Screens.CheckFile(path); err != nil {
-			c.Level, c.Text, c.Fix = levelError, err.Error(), "docs/agents.md says what such a file holds"
+			c.Level, c.Text, c.Fix = levelError, err.Error(), "docs/agents.md shows what such a file holds"
 		}
 		checks = append(checks, c)
 	}
@@ -179,30 +192,6 @@ func checkConfig(cfg *config.Config) api.Check {
 	return api.Check{Name: "config", Level: levelOK, Text: cfg.Path}
 }
 
-func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest) []api.Check {
-	checks := []api.Check{}
-	check := func(name string, kind agency.RunnerKind, exec string) {
-		path, err := harness.FindExec(agency.Runner{Kind: kind, Name: name}, exec, req.Dir, req.Env)
-		if err != nil {
-			level := levelNote
-			if name == cfg.Defaults.Runner {
-				level = levelWarning
-			}
-			e := agency.AsError(err)
-			checks = append(checks, api.Check{Name: "runner " + name, Level: level, Text: e.Message, Fix: e.Hint})
-			return
-		}
-		checks = append(checks, versionCheck(name, kind, path, harness.Version(ctx, kind, path)))
-	}
-	for _, kind := range harness.Kinds() {
-		check(string(kind), kind, cfg.Runners[kind].Exec)
-	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Custom)) {
-		check(name, agency.Custom, cfg.Custom[name].Exec)
-	}
-	return checks
-}
-
 func (d *Doctor) checkRepo(ctx context.Context, dir string) api.Check {
 	repo, err := d.Git.Discover(ctx, dir)
 	if err != nil {
@@ -212,7 +201,7 @@ func (d *Doctor) checkRepo(ctx context.Context, dir string) api.Check {
 	return api.Check{Name: "repository", Level: levelOK, Text: repo.Root}
 }
 
-func (d *Doctor) checkHome() api.Check {
+func (d *Doctor) checkHome(ctx context.Context) api.Check {
 	probe, err := os.CreateTemp(d.Daemon.Config.Home, ".doctor-*")
 	if err == nil {
 		_, err = probe.Write(make([]byte, probeBytes)) // on a full disk, an empty file can still be written
@@ -225,7 +214,22 @@ func (d *Doctor) checkHome() api.Check {
 		e := agency.AsError(err)
 		return api.Check{Name: "data root", Level: levelWarning, Text: e.Message + "; no run is made", Fix: e.Hint}
 	}
-	return api.Check{Name: "data root", Level: levelOK, Text: d.Daemon.Config.Home}
+	return api.Check{Name: "data root", Level: levelOK, Text: d.Daemon.Config.Home + ": " + diskUse(ctx, d.Daemon.Config.Home)}
+}
+
+// diskTime is how long the doctor counts what is on the disk.
+const diskTime = 5 * time.Second
+
+// diskUse returns in words what a data root takes on the disk.
+func diskUse(ctx context.Context, home string) string {
+	ctx, cancel := context.WithTimeout(ctx, diskTime)
+	defer cancel()
+	worktrees, cut := file.Usage(ctx, filepath.Join(home, "worktrees"))
+	all, cutToo := file.Usage(ctx, home)
+	if cut != nil || cutToo != nil {
+		return "more than " + plain.ByteSize(max(all, worktrees)) + " of files"
+	}
+	return plain.ByteSize(all-worktrees) + ", and worktrees of " + plain.ByteSize(worktrees)
 }
 
 func (d *Doctor) checkDaemon() api.Check {
@@ -250,7 +254,7 @@ func (d *Doctor) checkActive() api.Check {
 	return check
 }
 
-// checkNotify names the channels that tell the user of alerts.
+// checkNotify names the channels that bring alerts to the user.
 func checkNotify(cfg *config.Config) api.Check {
 	check := api.Check{Name: "notify", Level: levelOK}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Notify.Channels)) {
@@ -258,7 +262,8 @@ func checkNotify(cfg *config.Config) api.Check {
 	}
 	check.Text = strings.TrimPrefix(check.Text, ", ")
 	if check.Text == "" {
-		check.Text = "no channel is configured, so alerts show in tmux and ring the bell"
+		check.Level, check.Text = levelNote, "no channel is set: alerts show in tmux and ring the bell"
+		check.Fix = "agency config set notify.channels.me.kind desktop"
 	}
 	return check
 }
@@ -285,7 +290,7 @@ func (d *Doctor) checkBackup(ctx context.Context) api.Check {
 	now := d.Now()
 	switch newest, at := d.Backups.Newest(); {
 	case newest != "":
-		check.Text = "the newest is " + duration.Short(now.Sub(at)) + " old: " + newest
+		check.Text = "the newest is " + duration.Short(now.Sub(at)) + " old: " + filepath.Base(newest)
 	default:
 		check.Text = "none yet"
 	}
@@ -293,7 +298,7 @@ func (d *Doctor) checkBackup(ctx context.Context) api.Check {
 	case d.Active().DB.Backups == 0:
 		check.Level, check.Text, check.Fix = levelNote, check.Text+"; none are made", "set [db] backups in "+d.Daemon.Config.Path
 	case now.Sub(due) > backupLate-recovery.BackupEvery:
-		check.Level, check.Fix = levelWarning, "agency daemon logs says why; by hand: agency db backup"
+		check.Level, check.Fix = levelWarning, "agency daemon logs has the reason; by hand: agency db backup"
 	}
 	return check
 }

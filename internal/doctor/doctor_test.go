@@ -27,6 +27,7 @@ type machine struct {
 	runs     []agency.Run
 	room     error
 	state    api.DaemonConfig
+	standbys []agency.Standby
 }
 
 func (m *machine) Version(context.Context) (string, error) { return "1.0", nil }
@@ -37,8 +38,11 @@ func (m *machine) Discover(context.Context, string) (agency.Repo, error) {
 func (m *machine) Sessions(context.Context) ([]string, error)         { return m.sessions, nil }
 func (m *machine) Repo(context.Context, string) (*agency.Repo, error) { return nil, nil }
 func (m *machine) NoRoom() error                                      { return nil }
-func (m *machine) LiveRuns() int                                      { return 0 }
-func (m *machine) Derive(*agency.Run) agency.Status                   { return agency.Status{} }
+func (m *machine) Landings(context.Context, agency.RunID) ([]agency.Landing, error) {
+	return nil, nil
+}
+func (m *machine) LiveRuns() int                    { return 0 }
+func (m *machine) Derive(*agency.Run) agency.Status { return agency.Status{} }
 func (m *machine) Unmerged(context.Context, agency.Repo, string, ...string) (bool, error) {
 	return false, nil
 }
@@ -71,6 +75,7 @@ func (m *machine) look(t *testing.T) string {
 		Backups: &recovery.Backups{Home: m.home, Store: m, Keep: func() int { return 1 }, Now: time.Now},
 		Daemon:  doctor.Daemon{Version: "1", Started: time.Now(), Config: cfg}, Active: active,
 		State: func() api.DaemonConfig { return m.state }, Room: func() error { return m.room },
+		Standbys:   func() []agency.Standby { return m.standbys },
 		StaleFiles: func() map[agency.SessionID]string { return nil },
 		Serving:    runner.Serving{Lock: filepath.Join(m.home, "agencyd.lock")}, Now: time.Now, Elapsed: time.Since,
 	}}
@@ -94,20 +99,26 @@ func TestOrphans(t *testing.T) {
 	removed := time.Now()
 	m.runs = []agency.Run{{ID: "r_gone", Handle: "gone", RemovedAt: &removed, Worktree: filepath.Join(m.home, "nowhere")}}
 	m.sessions = []string{agency.SessionPrefix + "r_gone", agency.SessionPrefix + "r_of_another_data_root", "mine"}
-	folder := filepath.Join(m.home, "runs", "r_unknown")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
+	m.runs = append(m.runs, agency.Run{ID: "r_run", Handle: "run", Worktree: filepath.Join(m.home, "worktrees", "f", "r_taken")})
+	m.standbys = []agency.Standby{{ID: "r_ahead"}}
+	folder, worktrees := filepath.Join(m.home, "runs", "r_unknown"), filepath.Join(m.home, "worktrees", "f")
+	for _, dir := range []string{folder, filepath.Join(worktrees, "r_taken"), filepath.Join(worktrees, "r_taken.going"), filepath.Join(worktrees, "r_ahead"), filepath.Join(worktrees, "r_lost")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	found := m.look(t)
 	for _, want := range []string{
 		"warning | orphan session | " + m.sessions[0] + " | tmux kill-session -t =" + m.sessions[0],
 		"warning | orphan run directory | " + folder + " | rm -r -- " + folder,
+		"warning | orphan worktree | " + worktrees + "/r_taken.going | agency rm r_run",
+		"warning | orphan worktree | " + worktrees + "/r_lost | ",
 	} {
 		if !strings.Contains(found, want) {
 			t.Errorf("it does not find %q in:\n%s", want, found)
 		}
 	}
-	if strings.Contains(found, "another_data_root") || strings.Contains(found, "mine") {
+	if strings.Contains(found, "another_data_root") || strings.Contains(found, "mine") || strings.Contains(found, "r_ahead") || strings.Contains(found, "r_taken |") {
 		t.Errorf("it finds what belongs to others:\n%s", found)
 	}
 }

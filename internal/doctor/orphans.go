@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/duration"
 	"agency/internal/git"
+	"agency/internal/plain"
 	"agency/internal/recovery"
 	"agency/internal/runner"
 )
@@ -25,9 +27,11 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 		return nil, err
 	}
 	present, known := map[string]bool{}, map[string]bool{}
+	worktreeOf := map[string]*agency.Run{} // by the name of the folder
 	for i := range runs {
 		known[string(runs[i].ID)] = true
 		present[string(runs[i].ID)] = runs[i].RemovedAt == nil
+		worktreeOf[filepath.Base(runs[i].Worktree)] = &runs[i]
 	}
 	checks := []api.Check{}
 	orphan := func(kind, place, fix string) {
@@ -46,12 +50,15 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 		}
 	}
 	worktrees, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "worktrees", "*", "*"))
+	standbys := d.Standbys()
 	for _, path := range worktrees {
-		if id, _, _ := strings.Cut(filepath.Base(path), "."); known[id] && !present[filepath.Base(path)] {
-			orphan("worktree", path, "agency rm "+id) // a leftover of a removal
-		} else if !known[id] {
-			fix := d.removing(ctx, runs, path)
-			orphan("worktree", path, fix)
+		name, rest, _ := strings.Cut(filepath.Base(path), ".")
+		switch r := worktreeOf[name]; {
+		case slices.ContainsFunc(standbys, func(s agency.Standby) bool { return s.ID == name }):
+		case r == nil:
+			orphan("worktree", path, d.removing(ctx, runs, path))
+		case r.RemovedAt != nil || rest != "":
+			orphan("worktree", path, "agency rm "+string(r.ID)) // a leftover of a removal
 		}
 	}
 	for i := range runs {
@@ -69,7 +76,7 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 		if known[filepath.Base(path)] {
 			continue
 		}
-		fix := "rm -r -- " + agency.ShellWord(path)
+		fix := "rm -r -- " + plain.ShellWord(path)
 		if recovery.IsRun(path) { // as after a restore of a backup that is older than the run
 			fix = "agency daemon stop && agency db rebuild"
 		}
@@ -94,10 +101,10 @@ func (d *Doctor) removing(ctx context.Context, runs []agency.Run, path string) s
 		}
 		asked[repo.CommonDir] = true
 		if at, err := d.Git.Worktree(ctx, repo, path); err == nil && at == path {
-			return "git -C " + agency.ShellWord(repo.Root) + " worktree remove -- " + agency.ShellWord(path)
+			return "git -C " + plain.ShellWord(repo.Root) + " worktree remove -- " + plain.ShellWord(path)
 		}
 	}
-	return "rm -r -- " + agency.ShellWord(path)
+	return "rm -r -- " + plain.ShellWord(path)
 }
 
 // orphanBranches finds branches below agency/ that no run made, and locks that git left, in every
@@ -124,8 +131,12 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 				orphan("branch", text, fix)
 			}
 		}
-		for _, lock := range d.leftLocks(repo, runs) {
-			orphan("git lock", lock.Path+", left "+duration.Short(d.Now().Sub(lock.At))+" ago by a git that was killed", "rm -- "+agency.ShellWord(lock.Path))
+		for _, lock := range d.leftLocks(ctx, repo, runs) {
+			text := lock.Path + ", left " + duration.Short(d.Now().Sub(lock.At)) + " ago by a git that was killed"
+			if lock.Worktree != "" && !slices.ContainsFunc(runs, func(r agency.Run) bool { return r.Worktree == lock.Worktree }) {
+				text += "; in your checkout " + lock.Worktree + ", first close what may hold it, as an editor of a commit"
+			}
+			orphan("git lock", text, "rm -- "+plain.ShellWord(lock.Path))
 		}
 	}
 	locks, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "locks", "*.lock"))
@@ -133,7 +144,7 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 		// A repository may have no runs: only trust, or sessions with the agents of another
 		// program.
 		if repo, err := d.Store.Repo(ctx, strings.TrimSuffix(filepath.Base(path), ".lock")); err == nil && repo == nil {
-			orphan("lock", path, "rm -- "+agency.ShellWord(path))
+			orphan("lock", path, "rm -- "+plain.ShellWord(path))
 		}
 	}
 }
@@ -141,31 +152,45 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 // orphanBranch returns what to say of a branch that no run made, and a command that loses no work:
 // a branch with commits that no other branch has gets a name under which agency leaves it alone.
 func (d *Doctor) orphanBranch(ctx context.Context, repo agency.Repo, branch string) (text, fix string) {
-	text, git := branch+" in "+repo.Root, "git -C "+agency.ShellWord(repo.Root)+" branch "
+	text, git := branch+" in "+repo.Root, "git -C "+plain.ShellWord(repo.Root)+" branch "
 	if work, err := d.Git.Unmerged(ctx, repo, branch, "HEAD"); err == nil && work {
 		kept := restored + strings.ReplaceAll(strings.TrimPrefix(branch, "agency/"), "/", "-")
-		return text + ", with commits that no other branch has", git + "-m -- " + agency.ShellWord(branch) + " " + agency.ShellWord(kept)
+		return text + ", with commits that no other branch has", git + "-m -- " + plain.ShellWord(branch) + " " + plain.ShellWord(kept)
 	}
-	return text, git + "-d -- " + agency.ShellWord(branch) // git refuses where the branch holds work
+	return text, git + "-d -- " + plain.ShellWord(branch) // git refuses where the branch holds work
 }
 
 // restored is how the names of branches begin that belong to the user: agency reports none of them.
 const restored = "agency/restored-"
 
 // leftLocks returns the lock files in a repository that no git process holds: they existed before
-// and after a moment in which no git process worked in the repository or in a worktree of its runs.
-func (d *Doctor) leftLocks(repo agency.Repo, runs []agency.Run) []git.Lock {
-	branches, worktrees := []string{}, []string{}
+// and after a moment in which no git process worked in the repository, in a worktree of its runs or
+// in one where they landed.
+func (d *Doctor) leftLocks(ctx context.Context, repo agency.Repo, runs []agency.Run) []git.Lock {
+	ofBranches, ofWorktrees := map[string]bool{}, map[string]bool{repo.Root: true}
 	for i := range runs {
-		if r := &runs[i]; r.Repo.Fingerprint == repo.Fingerprint {
-			branches, worktrees = append(branches, r.Branch), append(worktrees, r.Worktree)
+		r := &runs[i]
+		if r.Repo.Fingerprint != repo.Fingerprint {
+			continue
+		}
+		ofBranches[r.Branch], ofWorktrees[r.Worktree] = true, true
+		landings, err := d.Store.Landings(ctx, r.ID)
+		if err != nil {
+			return nil
+		}
+		for i := range landings {
+			ofBranches[landings[i].Target] = true
+			if at := landings[i].Worktree; at != "" {
+				ofWorktrees[at] = true
+			}
 		}
 	}
+	branches, worktrees := slices.Sorted(maps.Keys(ofBranches)), slices.Sorted(maps.Keys(ofWorktrees))
 	before, err := d.Git.Locks(repo, branches, worktrees)
 	if err != nil || len(before) == 0 {
 		return nil
 	}
-	if busy, err := runner.Busy("git", append(worktrees, repo.Root, repo.CommonDir)); err != nil || busy {
+	if busy, err := runner.Busy("git", append(worktrees, repo.CommonDir)); err != nil || busy {
 		return nil
 	}
 	after, err := d.Git.Locks(repo, branches, worktrees)
@@ -180,8 +205,8 @@ func tmuxCommand(socket string) string {
 	case socket == "":
 		return "tmux"
 	case filepath.IsAbs(socket):
-		return "tmux -S " + agency.ShellWord(socket)
+		return "tmux -S " + plain.ShellWord(socket)
 	default:
-		return "tmux -L " + agency.ShellWord(socket)
+		return "tmux -L " + plain.ShellWord(socket)
 	}
 }

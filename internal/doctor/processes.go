@@ -6,6 +6,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/git"
+	"agency/internal/plain"
 	"agency/internal/runner"
 )
 
@@ -40,7 +41,7 @@ func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 		if p.Foreign {
 			c.Fix = "sudo " + c.Fix
 		}
-		what := fmt.Sprintf("%d (%s)", p.PID, agency.Visible(p.Program))
+		what := fmt.Sprintf("%d (%s)", p.PID, plain.Visible(p.Program))
 		switch {
 		case p.Marked:
 			c.Text = fmt.Sprintf("%s, started by attempt %d of %s, which is over", what, p.Of.Attempt, r.Ref())

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Problem is one problem of a document, with its place. As the error of a check, its text continues
@@ -118,7 +119,7 @@ func WithHint(line, hint string) string {
 // DidYouMean returns a question for the known word nearest to the written one, or "" when none is
 // near. shown returns a word in the form for messages.
 func DidYouMean(word string, known []string, shown func(string) string) string {
-	near := agency.Nearest(word, known)
+	near := plain.Nearest(word, known)
 	if near == "" {
 		return ""
 	}
@@ -152,7 +153,7 @@ func (p *Problems) Fields(table *Value, known []string, named func(key string) s
 }
 
 // Quoted quotes what a document holds for a message, and shortens it.
-func Quoted(s string) string { return strconv.Quote(agency.Clip(s)) }
+func Quoted(s string) string { return strconv.Quote(plain.Clip(s)) }
 
 // Printable replaces characters that a terminal would not show unchanged.
 func Printable(s string) string {

@@ -102,7 +102,15 @@ func (w *tomlWalker) header(root *Value, node *unstable.Node) *Value {
 
 func (w *tomlWalker) keyValue(table *Value, node *unstable.Node) {
 	table, name, at := w.descend(table, node.Key())
-	w.fill(table.add(name, &Value{At: at}), node.Value())
+	begin := 0
+	for key := node.Key(); key.Next(); {
+		begin = int(key.Node().Raw.Offset + key.Node().Raw.Length)
+	}
+	for begin < len(w.data) && strings.IndexByte(" \t=", w.data[begin]) >= 0 {
+		begin++
+	}
+	v := table.add(name, &Value{At: at, Span: [2]int{begin, int(node.Raw.Offset + node.Raw.Length)}})
+	w.fill(v, node.Value())
 }
 
 var tomlKinds = map[unstable.Kind]Kind{
@@ -115,8 +123,7 @@ func (w *tomlWalker) fill(v *Value, node *unstable.Node) {
 	if !known {
 		kind = Time
 	}
-	begin := int(node.Raw.Offset)
-	v.Kind, v.Text, v.Span = kind, string(node.Data), [2]int{begin, begin + int(node.Raw.Length)}
+	v.Kind, v.Text = kind, string(node.Data)
 	for children := node.Children(); children.Next(); {
 		if kind == Table {
 			w.keyValue(v, children.Node())

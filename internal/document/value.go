@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"agency"
+	"agency/internal/plain"
 )
 
 // Position is a place in a document. Lines and columns count from 1; a column of TOML counts bytes.
@@ -52,7 +52,8 @@ type Value struct {
 	// Header is the place of the line [table] that begins a TOML table. It is zero for a table
 	// without one.
 	Header Position
-	// Span is where a text or boolean of TOML begins and ends, in bytes.
+	// Span is where the value of a key of TOML begins and ends, in bytes; zero for a table or a list
+	// of tables that has lines of its own.
 	Span [2]int
 
 	last map[string]*Value // of a table of TOML, by key
@@ -94,7 +95,7 @@ func (v *Value) Words() string {
 	}
 	switch {
 	case v.Plain:
-		return strconv.Quote(agency.Clip(v.Text))
+		return strconv.Quote(plain.Clip(v.Text))
 	case v.Kind == Text:
 		return "text"
 	case v.Kind == Time:
@@ -149,7 +150,7 @@ func (v *Value) AsDuration() (time.Duration, error) {
 	case v.Kind == Text || v.Plain:
 		d, err := time.ParseDuration(v.Text)
 		if err != nil || v.Text == "" {
-			return 0, fmt.Errorf("%s%q", form, agency.Clip(v.Text))
+			return 0, fmt.Errorf("%s%q", form, plain.Clip(v.Text))
 		}
 		return d, nil
 	case v.Kind == Nothing, v.Kind == List, v.Kind == Table:
@@ -187,7 +188,7 @@ func (v *Value) mustBe(what string) error { return fmt.Errorf("must be %s, not %
 // secret.
 func (v *Value) mustBeOne(what string) error {
 	if v.Kind == Text && !v.Plain {
-		return fmt.Errorf("must be %s, not the text %q", what, agency.Clip(v.Text))
+		return fmt.Errorf("must be %s, not the text %q", what, plain.Clip(v.Text))
 	}
 	return v.mustBe(what)
 }

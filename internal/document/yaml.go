@@ -47,7 +47,7 @@ func placeOf(n *yaml.Node) Position { return Position{n.Line, n.Column} }
 
 func (y *yamlReader) parse(data []byte) *yaml.Node {
 	if at, bad := unreadable(data); bad {
-		y.add(positionAt(data, at), y.form.Name+" is text in UTF-8", "there is a byte that is no text: 0x%02X", data[at])
+		y.add(positionAt(data, at), y.form.Name+" is text in UTF-8", "there is a byte that is not text: 0x%02X", data[at])
 		return nil
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(y.form.Depth))))
@@ -134,10 +134,10 @@ func (y *yamlReader) value(n *yaml.Node) *Value {
 	const quotes = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		y.add(v.At, y.noAnchors(), "anchors and aliases are no part of %s", y.form.Name)
+		y.add(v.At, y.noAnchors(), "%s cannot have anchors or aliases", y.form.Name)
 		return v
 	case n.Style&yaml.TaggedStyle != 0:
-		y.add(v.At, "leave out the tag; a text that begins with ! needs quotes", "the tag %s is no part of %s", Quoted(n.Tag), y.form.Name)
+		y.add(v.At, "leave out the tag; a text that begins with ! needs quotes", "%s cannot have the tag %s", y.form.Name, Quoted(n.Tag))
 		return v
 	case n.Kind == yaml.ScalarNode:
 		v.Kind, v.Plain = Text, n.Style&quotes == 0

@@ -74,7 +74,7 @@ func Parse(text string) (time.Duration, error) {
 	if days, after, ok := strings.Cut(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 32)
 		if err != nil || n > most {
-			return 0, fmt.Errorf("%q is no number of days", days)
+			return 0, fmt.Errorf("%q is not a number of days", days)
 		}
 		if whole, rest = time.Duration(n)*Day, after; rest == "" {
 			return whole, nil

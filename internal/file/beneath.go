@@ -115,6 +115,36 @@ func RenameBeneath(root, rel, name string) error {
 	return nil
 }
 
+// EnsureDirBeneath makes the folder rel in the folder root, with the folders above it, where
+// everything beneath root is untrusted. What is in the place of one of them, such as a link, is
+// removed.
+func EnsureDirBeneath(root, rel string) error {
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return err
+	}
+	at, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = at.Close() }()
+	if !filepath.IsLocal(rel) {
+		return fmt.Errorf("make %q beneath %s: %w", rel, root, fs.ErrInvalid)
+	}
+	path := ""
+	for part := range strings.SplitSeq(filepath.Clean(rel), string(filepath.Separator)) {
+		path = filepath.Join(path, part)
+		if info, err := at.Lstat(path); err == nil && !info.IsDir() {
+			if err := at.Remove(path); err != nil {
+				return err
+			}
+		}
+		if err := at.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // openParent opens the folder that holds rel, going down from root one component at a time and
 // never through a link.
 func openParent(root, rel string, create bool) (dir *os.Root, name string, err error) {

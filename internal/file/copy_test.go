@@ -55,7 +55,13 @@ func TestCopyBeneath(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(to, "local/deep/run.sh")); err != nil || string(data) != "#!/bin/sh\n" {
 		t.Errorf("got %q, %v", data, err)
 	}
+	refusesToCopy(t, from, to)
+}
 
+// refusesToCopy checks that nothing is copied that is missing, outside, a link, too large or no
+// longer asked for.
+func refusesToCopy(t *testing.T, from, to string) {
+	t.Helper()
 	for rel, want := range map[string]error{
 		"nothing":    fs.ErrNotExist,
 		"../outside": fs.ErrInvalid,

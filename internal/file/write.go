@@ -15,21 +15,30 @@ import (
 // be the old one or empty; use WriteDurable for content that cannot be made again. A crash can
 // leave a file named ".tmp-*" beside it.
 func WriteAtomic(path string, data []byte) error {
-	return write(path, data, false)
+	return write(path, data, 0o600, false)
 }
 
 // WriteDurable is WriteAtomic, and when it returns the file and its name are on the disk.
 func WriteDurable(path string, data []byte) error {
-	return write(path, data, true)
+	return write(path, data, 0o600, true)
 }
 
-func write(path string, data []byte, durable bool) error {
+// Edit is WriteDurable for a file of the user: a file that is there keeps its mode.
+func Edit(path string, data []byte) error {
+	perm := fs.FileMode(0o600)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		perm = info.Mode().Perm()
+	}
+	return write(path, data, perm, true)
+}
+
+func write(path string, data []byte, perm fs.FileMode, durable bool) error {
 	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { _ = dir.Close() }()
-	if err := put(dir, filepath.Base(path), data, 0o600, durable, dir.Rename); err != nil {
+	if err := put(dir, filepath.Base(path), data, perm, durable, dir.Rename); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

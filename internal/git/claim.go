@@ -119,7 +119,7 @@ func (c *claim) free(ctx context.Context) error {
 		}
 		now, err := root.Lstat(lock)
 		if err != nil || !os.SameFile(left, now) || !now.ModTime().Equal(left.ModTime()) {
-			return nil //nolint:nilerr // another git is at work there; if not, ours says what is in its way
+			return nil //nolint:nilerr // another git is at work there; if not, ours reports what is in its way
 		}
 	}
 	if err := root.Remove(lock); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +158,7 @@ func (c *claim) done(ended bool) {
 
 // FreeClaims removes the locks on refs that killed gits of agency left. A ref that a git still
 // writes is left to the next git that writes it.
-func (g *program) FreeClaims(ctx context.Context) error {
+func (g *Repos) FreeClaims(ctx context.Context) error {
 	paths, err := filepath.Glob(filepath.Join(g.Claims, "*"))
 	if g.Claims == "" || err != nil {
 		return err

@@ -23,7 +23,7 @@ type setting struct {
 	bare  bool // a key without a value, which is true
 }
 
-// read is what a repository's configuration said, as long as its file is the same.
+// read is what a repository's configuration holds, as long as its file is the same.
 type read struct {
 	info     fs.FileInfo
 	settings []setting
@@ -89,7 +89,7 @@ func (s setting) parts() (section, sub, name string) {
 // Which settings of a repository count when agency looks at its worktrees and saves them. All
 // others are left out, so that a key of a git to come does no harm. What these say is how to read
 // files, and none of them names a program.
-var plain = map[string][]string{
+var noPrograms = map[string][]string{
 	"core": {
 		"repositoryformatversion", "bare", "filemode", "symlinks", "ignorecase", "precomposeunicode", "protecthfs", "protectntfs", "autocrlf",
 		"eol", "safecrlf", "checkroundtripencoding", "trustctime", "checkstat", "bigfilethreshold", "compression", "loosecompression",
@@ -119,7 +119,7 @@ var elsewhere = map[string][]string{
 func (s setting) in(table map[string][]string) bool {
 	section, sub, name := s.parts()
 	names, known := table[section]
-	if section == "merge" && (sub != "") == slices.Contains(plain["merge"], name) {
+	if section == "merge" && (sub != "") == slices.Contains(noPrograms["merge"], name) {
 		return false // merge.renames is one thing, merge.NAME.driver another
 	}
 	return known && (names == nil || slices.Contains(names, name))
@@ -138,13 +138,13 @@ func relative(command string) bool {
 
 // neutral are the settings without any that names a program.
 func neutral(list []setting) []setting {
-	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool { return !s.in(plain) })
+	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool { return !s.in(noPrograms) })
 }
 
 // trusted are the settings with the programs that run when files are read or merged.
 func trusted(list []setting) []setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool {
-		return !s.in(plain) && (!s.in(programs) || relative(s.value))
+		return !s.in(noPrograms) && (!s.in(programs) || relative(s.value))
 	})
 }
 
@@ -170,27 +170,36 @@ func format(list []setting) string {
 // returns the repository with the name of it: programs that are named in the repository later do
 // not run when agency looks at that run. With the same configuration it writes nothing. When it
 // returns, it is on the disk.
-func (g *program) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
+func (g *Repos) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
 	list, err := g.settings(ctx, repo.CommonDir)
 	if err != nil {
 		return repo, fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
 	}
-	text := format(trusted(list))
-	repo.GitConfig, repo.GitPrograms = digest(text), ""
+	text, remotes := format(trusted(list)), format(reaching(list))
+	repo.GitConfig, repo.GitPrograms, repo.GitRemotes = digest(text), "", digest(remotes)
 	if named := namedPrograms(repo, list); named != "" {
 		repo.GitPrograms = digest(named)
 	}
 	if err := os.MkdirAll(g.records, 0o700); err != nil {
 		return repo, err
 	}
-	if known, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20); err == nil && string(known) == text {
-		return repo, nil
-	}
-	err = file.CreateBeneath(g.records, repo.GitConfig, []byte(text), 0o600)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := errors.Join(g.keep(text), g.keep(remotes)); err != nil {
 		return repo, fmt.Errorf("record the git configuration of %s: %w", repo.Root, err)
 	}
 	return repo, nil
+}
+
+// keep writes a text into the folder of records, under its hash, if it is not there.
+func (g *program) keep(text string) error {
+	name := digest(text)
+	if known, err := file.ReadBeneath(g.records, name, 1<<20); err == nil && string(known) == text {
+		return nil
+	}
+	err := file.CreateBeneath(g.records, name, []byte(text), 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // namedPrograms is everything in a repository that names a program which git may run, or is one.

@@ -13,7 +13,7 @@ import (
 // are left out before they are read, and named. The worktree, its index and the repository are not
 // changed, and no program runs except filters of the user and of the recorded configuration. The
 // patch ends after limit bytes.
-func (g *Git) Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error) {
+func (g *Trees) Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error) {
 	diff, err := g.diff(ctx, repo, worktree, from, to, limit)
 	if err != nil {
 		return agency.Diff{}, fmt.Errorf("compare %s with %.12s: %w", worktree, from, err)
@@ -21,8 +21,8 @@ func (g *Git) Diff(ctx context.Context, repo agency.Repo, worktree, from, to str
 	return diff, nil
 }
 
-func (g *Git) diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (d agency.Diff, err error) {
-	l := look{git: g, repo: repo, last: to, tree: to}
+func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (d agency.Diff, err error) {
+	l := look{git: g.program, repo: repo, last: to, tree: to}
 	d.LeftOut.Named = []agency.LeftFile{}
 	if to == "" {
 		if l, err = g.look(ctx, repo, worktree); err != nil {

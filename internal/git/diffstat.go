@@ -17,7 +17,7 @@ import (
 // that moved is one less and one more, and a binary file, or one that there is too much of to look
 // at, has no lines. The worktree, its index and the repository stay as they are, and no program
 // runs but the filters of the user and of the configuration that was recorded.
-func (g *Git) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error) {
+func (g *Trees) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error) {
 	stat, err := g.diffStat(ctx, repo, worktree, from, to)
 	if err != nil {
 		return agency.DiffStat{}, fmt.Errorf("count the changes of %s since %.12s: %w", worktree, from, err)
@@ -25,8 +25,8 @@ func (g *Git) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to
 	return stat, nil
 }
 
-func (g *Git) diffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (stat agency.DiffStat, err error) {
-	l := look{git: g, repo: repo, last: to, tree: to}
+func (g *Trees) diffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (stat agency.DiffStat, err error) {
+	l := look{git: g.program, repo: repo, last: to, tree: to}
 	if to == "" {
 		if l, err = g.look(ctx, repo, worktree); err != nil {
 			return stat, err
@@ -71,7 +71,7 @@ func lines(number string) int {
 // look is a tree to compare with. The objects of a worktree's are apart from those of the
 // repository.
 type look struct {
-	git  *Git
+	git  *program
 	repo agency.Repo
 	last string // commit
 	tree string
@@ -80,13 +80,13 @@ type look struct {
 
 // look makes a tree of everything in a worktree that is not ignored, but for the repositories in it
 // and what there is too much of. The caller closes it.
-func (g *Git) look(ctx context.Context, repo agency.Repo, worktree string) (look, error) {
+func (g *Trees) look(ctx context.Context, repo agency.Repo, worktree string) (look, error) {
 	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {
 		return look{}, err
 	}
 	s.apart = true
-	l := look{git: g, repo: repo, saver: s}
+	l := look{git: g.program, repo: repo, saver: s}
 	err = os.Mkdir(filepath.Join(s.temp, "objects"), 0o700)
 	if err == nil {
 		err = s.addAll(ctx)

@@ -19,7 +19,7 @@ import (
 // --separate-git-dir), it is the git directory. Fingerprint is empty until EnsureID.
 //
 // E_INVALID_PATH: dir is no folder. E_NOT_GIT_REPO: it is in no repository that git can use.
-func (g *program) Discover(ctx context.Context, dir string) (agency.Repo, error) {
+func (g *Repos) Discover(ctx context.Context, dir string) (agency.Repo, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -48,6 +48,10 @@ func (g *program) Discover(ctx context.Context, dir string) (agency.Repo, error)
 
 // unusable gives a failure of git itself the code of Discover.
 func unusable(dir string, err error) error {
+	if f, ok := errors.AsType[*failure](err); ok && strings.Contains(f.stderr, "unknown repository extension") {
+		return agency.Errorf(agency.CodeNotGitRepo, "git cannot use the repository of %s: it does not know its extension %s", dir, f.words).
+			WithHint("a newer git does: see git --version; it must be the first on your PATH")
+	}
 	if f, ok := errors.AsType[*failure](err); ok && f.stderr != "" {
 		return agency.Errorf(agency.CodeNotGitRepo, "git cannot use the repository of %s: %s", dir, f.words)
 	}
@@ -65,7 +69,7 @@ type place struct {
 
 // locate asks git for the place of dir in one process. A path may hold newlines, and then the
 // answer cannot be taken apart: each question is asked on its own.
-func (g *program) locate(ctx context.Context, dir string) (place, error) {
+func (g *Repos) locate(ctx context.Context, dir string) (place, error) {
 	questions := [][]string{
 		{"--git-path", "hooks"}, // as it is configured: relative or absolute
 		{"--path-format=absolute", "--is-bare-repository"},
@@ -128,7 +132,7 @@ func (p place) hooksOfFiles(dir, hooks string) string {
 
 // root returns the main worktree, or the git directory. In the usual layouts it is plain from where
 // we stand; otherwise only the configuration of the repository knows.
-func (g *program) root(ctx context.Context, p place) (string, error) {
+func (g *Repos) root(ctx context.Context, p place) (string, error) {
 	parent, isDotGit := filepath.Dir(p.commonDir), filepath.Base(p.commonDir) == ".git"
 	switch {
 	case p.bare:

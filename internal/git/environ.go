@@ -23,10 +23,11 @@ var kept = []string{
 }
 
 // environ is the environment of every git process: the user's, no questions, no translation, no
-// locks taken for convenience.
+// locks taken for convenience, and no objects that stand in for others: an agent can make those,
+// and what agency shows would not be what lands.
 func environ() []string {
 	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)
 	})
-	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
 }

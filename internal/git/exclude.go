@@ -1,7 +1,9 @@
 package git
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +20,7 @@ const excludeFile = "info/exclude"
 
 // Exclude adds one line to the repository's info/exclude, unless it is there. Everything else in it
 // stays as it is. Two that add at once may lose one of the lines: hold the repository's lock.
-func (g *Git) Exclude(repo agency.Repo, pattern string) error {
+func (g *Repos) Exclude(repo agency.Repo, pattern string) error {
 	old, err := file.ReadBeneath(repo.CommonDir, excludeFile, 1<<20)
 	perm := fs.FileMode(0o644)
 	switch {
@@ -43,4 +45,20 @@ func (g *Git) Exclude(repo agency.Repo, pattern string) error {
 		return unwritable(repo, err)
 	}
 	return nil
+}
+
+// Ignored returns those of the paths, relative to a worktree, that git ignores there.
+func (g *Trees) Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error) {
+	at, err := g.through(ctx, repo, worktree)
+	if err != nil {
+		return nil, err
+	}
+	out, err := g.do(ctx, call{dir: worktree, site: at, args: []string{"check-ignore", "-z", "--stdin"}, input: strings.Join(paths, "\x00") + "\x00"})
+	switch {
+	case exited(err, 1): // none
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("ask what is ignored in %s: %w", worktree, err)
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
 }

@@ -1,6 +1,10 @@
 package git
 
-import "context"
+import (
+	"context"
+	"strconv"
+	"strings"
+)
 
 // The parsers, for the fuzz tests.
 var (
@@ -9,6 +13,22 @@ var (
 	ParseSnapshots = parseSnapshots
 	LastLine       = lastLine
 )
+
+// SpecialFiles returns the repositories and the doubted files of an index, and whether it has a
+// conflict, as agency reads it, and as it understands the answer of ls-files.
+func SpecialFiles(index, listed string) (read, asked [3]string, ok bool) {
+	of := func(e entries) [3]string {
+		return [3]string{strings.Join(e.links, "\x00"), strings.Join(e.assumed, "\x00"), strconv.FormatBool(e.unmerged)}
+	}
+	e, ok := readIndex(index)
+	return of(e), of(parseEntries(listed)), ok
+}
+
+// ReadsIndex reports whether agency reads an index without a git.
+func ReadsIndex(data []byte) bool {
+	_, ok := parseIndex(data)
+	return ok
+}
 
 // Says runs a git that prints words on its standard error and exits with 0. complete is the option
 // of the call.

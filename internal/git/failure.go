@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/sys/unix"
 
 	"agency"
 )
@@ -16,6 +20,7 @@ type failure struct {
 	command string // the first word of the command line
 	words   string // git's last line, safe for a terminal
 	stderr  string // the end of what git wrote, as it is
+	full    string // a folder on a disk without room, which made it fail; empty for none
 	err     error
 }
 
@@ -28,6 +33,10 @@ func (f *failure) As(target any) bool {
 	e, ok := target.(**agency.Error)
 	if !ok || agency.Exhausted(f.err) {
 		return false
+	}
+	if f.full != "" {
+		*e = agency.Errorf(agency.CodeDiskLow, "%s", f.Error()).WithHint("make room and try again; agency gc shows the runs that can go")
+		return true
 	}
 	*e = agency.Errorf(agency.CodeGitFailed, "%s", f.Error()).WithHint("try again; if it goes on failing: agency doctor")
 	return true
@@ -69,7 +78,7 @@ func understand(c call, stderr string, err error) error {
 		return agency.Errorf(agency.CodeNotGitRepo, "%s is not in a git repository", c.dir).
 			WithHint("name a folder of a repository with --repo, or make one: git init")
 	}
-	f := &failure{command: c.args[0], words: lastLine(stderr), stderr: stderr, err: err}
+	f := &failure{command: c.args[0], words: lastLine(stderr), stderr: stderr, full: fullDisk(c, stderr), err: err}
 	if _, rest, found := strings.Cut(stderr, "Unable to create '"); found {
 		if lock, _, held := strings.Cut(rest, "': File exists"); held {
 			f.words = fmt.Sprintf("the lock %s is in the way; if no git is at work there, remove it (agency doctor)", printable(lock))
@@ -82,7 +91,31 @@ func understand(c call, stderr string, err error) error {
 	if f.words == "" {
 		f.words = err.Error()
 	}
+	if f.full != "" {
+		f.words = "the disk of " + printable(f.full) + " is full: " + f.words
+	}
 	return f
+}
+
+// unwritten are git's words for a file that it could not write. It seldom says why.
+var unwritten = []string{"No space left on device", "couldn't write", "could not write", "unable to write", "cannot write", "write error"}
+
+// leastRoom is the free space, in bytes, below which a disk is the reason why git could not write.
+const leastRoom = 1 << 20
+
+// fullDisk returns a folder of a failed process whose disk has no room, if that can be why it
+// failed; else it returns nothing.
+func fullDisk(c call, stderr string) string {
+	if !slices.ContainsFunc(unwritten, func(words string) bool { return strings.Contains(stderr, words) }) {
+		return ""
+	}
+	for _, path := range []string{c.site.worktree, c.site.gitDir, filepath.Join(c.site.commonDir, "objects"), c.dir} {
+		var disk unix.Statfs_t
+		if unix.Statfs(path, &disk) == nil && int64(disk.Bavail)*int64(disk.Bsize) < leastRoom { //nolint:unconvert,nolintlint // other types on another system
+			return path
+		}
+	}
+	return ""
 }
 
 // lastLine is the last line that says something, without git's own prefix.

@@ -12,7 +12,7 @@ import (
 // File is what a file of a commit would hold in a worktree, with line ends and filters applied.
 // found is false when the commit has no such file, or has a folder there; a link is
 // file.ErrNotRegular, and a file of more than limit bytes is file.ErrTooLarge.
-func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error) {
+func (g *History) File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error) {
 	fail := func(err error) ([]byte, bool, error) {
 		return nil, false, fmt.Errorf("read %s of commit %.12s: %w", path, commit, err)
 	}
@@ -43,13 +43,13 @@ func (g *Git) File(ctx context.Context, repo agency.Repo, commit, path string, l
 const executable = "100755"
 
 // Executable reports whether a commit has a file, and whether it is executable.
-func (g *Git) Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error) {
+func (g *History) Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error) {
 	mode, err := g.mode(ctx, repo, commit, path)
 	return mode != "", mode == executable, err
 }
 
 // mode is the mode of a path in a commit as git writes it; empty when there is no such path.
-func (g *Git) mode(ctx context.Context, repo agency.Repo, commit, path string) (string, error) {
+func (g *History) mode(ctx context.Context, repo agency.Repo, commit, path string) (string, error) {
 	c := within(repo, "ls-tree", "--full-tree", "-z", commit, "--", path)
 	c.env = []string{"GIT_LITERAL_PATHSPECS=1"}
 	out, err := g.do(ctx, c)
@@ -63,20 +63,4 @@ func (g *Git) mode(ctx context.Context, repo agency.Repo, commit, path string) (
 	}
 	mode, _, _ := strings.Cut(entry, " ")
 	return mode, nil
-}
-
-// Ignored returns those of the paths, relative to a worktree, that git ignores there.
-func (g *Git) Ignored(ctx context.Context, repo agency.Repo, worktree string, paths []string) ([]string, error) {
-	at, err := g.through(ctx, repo, worktree)
-	if err != nil {
-		return nil, err
-	}
-	out, err := g.do(ctx, call{dir: worktree, site: at, args: []string{"check-ignore", "-z", "--stdin"}, input: strings.Join(paths, "\x00") + "\x00"})
-	switch {
-	case exited(err, 1): // none
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("ask what is ignored in %s: %w", worktree, err)
-	}
-	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
 }

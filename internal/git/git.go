@@ -20,17 +20,84 @@ import (
 	"agency/internal/trace"
 )
 
-// Git runs the git of the PATH. It needs git 2.36 or newer and keeps nothing between calls. Every
-// method that takes a context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED when git
-// refuses a repository because it belongs to another user, and with an error that wraps
-// context.DeadlineExceeded.
-type Git struct{ program }
+// Git runs the git of the PATH, which must be 2.36 or newer. Its parts are what callers use
+// together; a part uses only those above it. They keep between calls only what they can see to be
+// unchanged. Every method that takes a context may also fail with E_GIT_NOT_FOUND, with
+// E_PERMISSION_DENIED when git refuses a repository because it belongs to another user, and with an
+// error that wraps context.DeadlineExceeded.
+type Git struct {
+	*program
+	*Repos
+	*History
+	*Refs
+	*Trees
+	*Worktrees
+	*Merges
+	*Checkouts
+	*Sandboxes
+}
 
-// program runs git: in a repository that it was told of, with the configuration and the refs that it
-// may use. It is what every operation of Git begins with.
+// Repos finds repositories, and keeps what agency has to know of one: its identity, its
+// configuration, its remotes and its locks.
+type Repos struct {
+	*program
+
+	mu    sync.Mutex
+	found map[string]found // by folder
+}
+
+// History reads commits: their order, their messages and their files.
+type History struct{ *program }
+
+// Refs reads and moves branches and other refs. It never touches a worktree.
+type Refs struct {
+	*program
+	history *History
+}
+
+// Trees compares and saves what is in worktrees, besides ignored files. It changes neither the
+// files nor the index nor HEAD.
+type Trees struct {
+	*program
+
+	mu     sync.Mutex
+	counts map[string]counts // by repository, where its history ends, and two commits
+}
+
+// Worktrees makes, changes and removes the worktrees of runs, standbys and checks.
+type Worktrees struct {
+	*program
+	history *History
+	refs    *Refs
+	trees   *Trees
+}
+
+// Merges makes the commits of merges without a worktree. It moves no ref.
+type Merges struct {
+	*program
+	history *History
+}
+
+// Checkouts moves branches that the user has checked out, with their files.
+type Checkouts struct {
+	*program
+	history *History
+	refs    *Refs
+	trees   *Trees
+}
+
+// Sandboxes makes the repositories of agents in sandboxes, and takes over what agents commit there.
+type Sandboxes struct {
+	*program
+
+	packs sync.Map // that were taken over: by folder, name, size and time
+}
+
+// program runs git: in a repository that its caller names, with the configuration and the refs that
+// it may use. Every part of Git begins with it.
 type program struct {
 	// Claims is the folder of the notes on which refs a git writes just now, so that the lock of
-	// one that was killed can be told from that of one at work; empty keeps none.
+	// one that was killed can be distinguished from that of one at work; empty keeps none.
 	Claims string
 
 	timeout time.Duration
@@ -38,8 +105,9 @@ type program struct {
 	records string
 
 	mu    sync.Mutex
-	views map[string]string // by common directory and configuration
-	reads map[string]read   // by common directory
+	views map[string]string  // by common directory and configuration
+	reads map[string]read    // by common directory
+	whole map[string]origins // likewise
 }
 
 // New makes a Git that gives each git process so much time. A process that takes longer is ended,
@@ -47,7 +115,14 @@ type program struct {
 // need not exist; a process that is killed leaves them there. What Record keeps is in the folder
 // records, and stays.
 func New(timeout time.Duration, temp, records string) *Git {
-	return &Git{program{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}}}
+	p := &program{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}, whole: map[string]origins{}}
+	history, trees := &History{p}, &Trees{program: p, counts: map[string]counts{}}
+	refs := &Refs{p, history}
+	return &Git{
+		program: p, Repos: &Repos{program: p, found: map[string]found{}}, History: history, Refs: refs, Trees: trees,
+		Worktrees: &Worktrees{p, history, refs, trees}, Merges: &Merges{p, history}, Checkouts: &Checkouts{p, history, refs, trees},
+		Sandboxes: &Sandboxes{program: p},
+	}
 }
 
 // tempDir makes a folder of the caller's own, which removes it when it is done.
@@ -103,10 +178,11 @@ type call struct {
 	args     []string
 	env      []string // added to the common environment
 	input    string
-	complete bool  // a folder that git cannot read is an error: git itself warns, and goes on as if it were empty
-	answers  []int // statuses other than 0 that come with an answer
-	most     int   // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
-	writes   refOf // a ref of agency's own; empty for none
+	file     string // the file that it reads instead of input
+	complete bool   // a folder that git cannot read is an error: git itself warns, and goes on as if it were empty
+	answers  []int  // statuses other than 0 that come with an answer
+	most     int    // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
+	writes   refOf  // a ref of agency's own; empty for none
 }
 
 // limits are the settings that every git process gets, so that no repository names programs to run.
@@ -122,7 +198,7 @@ func (c call) limits() []string {
 	return settings
 }
 
-// unreadable is what git says of a folder that it cannot read.
+// unreadable begins git's message about a folder that it cannot read.
 const unreadable = "could not open directory '"
 
 // run runs git in a recorded repository and returns what it wrote to its standard output.
@@ -162,10 +238,8 @@ func overtaken(err error) bool {
 	return said(err, "failed to read ") && said(err, "/commondir: ") || said(err, "Invalid path '") && said(err, "/worktrees/")
 }
 
-func (g *program) once(ctx context.Context, c call) (string, error) {
-	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
-	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
-	defer cancel()
+// command returns the git of a call, without its input and output.
+func (c call) command(ctx context.Context) *exec.Cmd {
 	args := []string{}
 	for _, setting := range append(c.limits(), c.settings...) {
 		args = append(args, "-c", setting)
@@ -178,8 +252,35 @@ func (g *program) once(ctx context.Context, c call) (string, error) {
 		// remote.
 		cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=")
 	}
+	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets
+	// the chance.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	// The end of the output follows that of git at once, unless something that git left running holds
+	// it, or the processes that agency starts at the same time do, on a busy machine until their exec.
+	cmd.WaitDelay = 3 * time.Second
+	if c.silent {
+		cmd.WaitDelay = 500 * time.Millisecond
+	}
+	return cmd
+}
+
+// once runs git for a call once and returns its answer.
+func (g *program) once(ctx context.Context, c call) (string, error) {
+	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
+	defer cancel()
+	cmd := c.command(ctx)
 	if c.input != "" {
 		cmd.Stdin = strings.NewReader(c.input)
+	}
+	if c.file != "" {
+		f, err := os.Open(c.file)
+		if err != nil {
+			return "", &failure{command: c.args[0], words: err.Error(), err: err}
+		}
+		defer func() { _ = f.Close() }()
+		cmd.Stdin = f
 	}
 	stdout, stderr := head{limit: cmp.Or(c.most, outputLimit)}, tail{limit: 16 << 10}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -191,11 +292,6 @@ func (g *program) once(ctx context.Context, c call) (string, error) {
 		defer func() { claim.done(cmd.ProcessState == nil || cmd.ProcessState.Exited()) }()
 		cmd.ExtraFiles = []*os.File{claim.File}
 	}
-	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets
-	// the chance.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 500 * time.Millisecond
 	end := trace.Begin(ctx, append([]string{"git"}, c.args[:min(len(c.args), 2)]...)...)
 	err := cmd.Run()
 	end()

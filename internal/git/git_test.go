@@ -198,8 +198,8 @@ func TestLingeringHook(t *testing.T) {
 	check(t, exec.Command("kill", strings.TrimSpace(string(data))).Run())
 }
 
-// An answer without its end, as a daemon reads it that stood still at a bad time, is no answer. What only holds the
-// standard error of a git does not matter.
+// An answer without its end, as a daemon reads it that stood still at a bad time, is no answer.
+// What only holds the standard error of a git does not matter.
 func TestAnswerWithoutEnd(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

@@ -24,12 +24,12 @@ func isID(s string) bool {
 
 // ID returns the identity of the repository whose git common directory this is, read without git;
 // empty when there is no repository, or one without an identity. An error proves neither.
-func (g *program) ID(commonDir string) (string, error) { return readID(commonDir) }
+func (g *Repos) ID(commonDir string) (string, error) { return readID(commonDir) }
 
 // EnsureID returns the identity of a repository, and gives it the one that newID makes, a version 4
 // UUID, if it has none. When several processes try at once, all return the same. E_INVALID_PATH:
 // the file that holds it is damaged.
-func (g *program) EnsureID(repo agency.Repo, newID func() string) (string, error) {
+func (g *Repos) EnsureID(repo agency.Repo, newID func() string) (string, error) {
 	id, err := readID(repo.CommonDir)
 	if err != nil || id != "" {
 		return id, err
@@ -41,8 +41,8 @@ func (g *program) EnsureID(repo agency.Repo, newID func() string) (string, error
 	return readID(repo.CommonDir)
 }
 
-// ReplaceID gives a repository that was copied, identity and all, one of its own.
-func (g *program) ReplaceID(repo agency.Repo, id string) error {
+// ReplaceID gives a repository that was copied with its identity another one.
+func (g *Repos) ReplaceID(repo agency.Repo, id string) error {
 	if err := file.WriteBeneath(repo.CommonDir, idFile, []byte(id+"\n"), 0o644); err != nil {
 		return unwritable(repo, err)
 	}

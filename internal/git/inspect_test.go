@@ -44,6 +44,8 @@ func TestInspect(t *testing.T) {
 	sh(t, root, "add", "-A")
 	sh(t, root, "commit", "-qm", "all")
 	expect(agency.GitFacts{Branch: "main", Ahead: 1})
+	sh(t, root, "pack-refs", "--all") // HEAD is then in no file of its own
+	expect(agency.GitFacts{Branch: "main", Ahead: 1})
 	sh(t, root, "checkout", "-q", "--detach", "HEAD~2")
 	expect(agency.GitFacts{Behind: 1})
 }

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +19,11 @@ func TestLocks(t *testing.T) {
 	}
 	sh(t, repo.Root, "branch", "free")
 	want := []string{
-		"config.lock", "packed-refs.lock", "refs/heads/ours.lock", "worktrees/ours/index.lock", "worktrees/ours/HEAD.lock",
+		"config.lock", "packed-refs.lock", "refs/heads/ours.lock", "index.lock", "HEAD.lock", "ORIG_HEAD.lock",
+		"worktrees/ours/index.lock", "worktrees/ours/HEAD.lock", "worktrees/ours/ORIG_HEAD.lock",
 		"refs/agency/snapshots/r_1/1.lock",
 	}
-	others := []string{"index.lock", "HEAD.lock", "refs/heads/theirs.lock", "refs/heads/never.lock", "worktrees/theirs/index.lock", "refs/agency/snapshots/r_1/2"}
+	others := []string{"refs/heads/theirs.lock", "refs/heads/never.lock", "worktrees/theirs/index.lock", "refs/agency/snapshots/r_1/2"}
 	for _, name := range append(others, want...) {
 		path := filepath.Join(common, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -31,12 +33,15 @@ func TestLocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	locks, err := g.Locks(repo, []string{"ours"}, []string{paths["ours"], "/nonexistent"})
+	locks, err := g.Locks(repo, []string{"ours"}, []string{paths["ours"], repo.Root, "/nonexistent"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := []string{}
 	for _, l := range locks {
+		if whose := map[bool]string{true: paths["ours"]}[strings.Contains(l.Path, "/worktrees/")]; strings.HasSuffix(l.Path, "HEAD.lock") && l.Worktree != cmp.Or(whose, repo.Root) {
+			t.Errorf("%s is said to be of %q", l.Path, l.Worktree)
+		}
 		got = append(got, strings.TrimPrefix(l.Path, common+"/"))
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {

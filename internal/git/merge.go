@@ -16,7 +16,7 @@ const oldestMerge = "2.38"
 // second into the first, the third into that, and so on. A commit that contains another one needs
 // no merge with it. No hook runs, nothing is signed, and no branch moves. A conflict is
 // E_MERGE_CONFLICT with the files in its detail "files"; a git before 2.38 is E_GIT_NOT_FOUND.
-func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
+func (g *Merges) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
 	commits, err := g.independent(ctx, repo, commits)
 	if err != nil {
 		return "", err
@@ -31,7 +31,7 @@ func (g *Git) Merge(ctx context.Context, repo agency.Repo, commits []string, mes
 }
 
 // independent returns those commits that no other of the commits contains, in their order.
-func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []string) ([]string, error) {
+func (g *Merges) independent(ctx context.Context, repo agency.Repo, commits []string) ([]string, error) {
 	out, err := g.run(ctx, repo, append([]string{"merge-base", "--independent"}, commits...)...)
 	if err != nil {
 		return nil, fmt.Errorf("compare %d commits to merge: %w", len(commits), err)
@@ -49,27 +49,25 @@ func (g *Git) independent(ctx context.Context, repo agency.Repo, commits []strin
 	return kept, nil
 }
 
-// Descends reports whether commit is from, or a descendant of it.
-func (g *Git) Descends(ctx context.Context, repo agency.Repo, commit, from string) (bool, error) {
-	_, err := g.run(ctx, repo, "merge-base", "--is-ancestor", from, commit)
-	if exited(err, 1) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("compare %.12s and %.12s: %w", commit, from, err)
-	}
-	return true, nil
-}
-
-func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
+func (g *Merges) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
 	at, err := g.viewed(ctx, repo)
 	if err != nil {
 		return "", err
 	}
-	s := saver{git: g, dir: repo.Root, site: at}
+	tree, err := g.mergeTree(ctx, repo, at, ours, theirs)
+	if err != nil {
+		return "", err
+	}
+	s := saver{git: g.program, dir: repo.Root, site: at}
+	return s.line(ctx, "commit-tree", "--no-gpg-sign", "-m", message, "-p", ours, "-p", theirs, tree)
+}
+
+// mergeTree makes the tree of a merge of two commits.
+func (g *Merges) mergeTree(ctx context.Context, repo agency.Repo, at site, ours, theirs string) (string, error) {
 	out, err := g.do(ctx, call{
 		dir: repo.Root, site: at, answers: []int{1},
-		args: []string{"merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs},
+		settings: []string{"core.fsync=all", "core.fsyncMethod=batch"},
+		args:     []string{"merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs},
 	})
 	if err != nil {
 		if version, versionErr := g.Version(ctx); versionErr == nil && older(version, oldestMerge) {
@@ -82,7 +80,7 @@ func (g *Git) merge(ctx context.Context, repo agency.Repo, ours, theirs, message
 	if rest != "" {
 		return "", conflicting(rest)
 	}
-	return s.line(ctx, "commit-tree", "--no-gpg-sign", "-m", message, "-p", ours, "-p", theirs, strings.TrimSpace(tree))
+	return strings.TrimSpace(tree), nil
 }
 
 // conflicting returns the error about conflicting files. The list holds their names, each followed
@@ -99,44 +97,4 @@ func conflicting(list string) error {
 		words += fmt.Sprintf(" and %d more", more)
 	}
 	return agency.Errorf(agency.CodeMergeConflict, "conflict in %s", words).WithDetail("files", files)
-}
-
-// Result returns a commit with everything in a worktree that is not ignored: its HEAD or, with
-// uncommitted changes, a new commit on top of HEAD. The worktree, its index and its HEAD are not
-// changed, no hook runs and nothing is signed.
-func (g *Git) Result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error) {
-	commit, err := g.result(ctx, repo, worktree, message)
-	if agency.IsCode(err, agency.CodeNotGitRepo) {
-		return "", fmt.Errorf("save the work: %w", err) // the error names the folder
-	}
-	if err != nil {
-		return "", fmt.Errorf("save the work in %s: %w", worktree, err)
-	}
-	return commit, nil
-}
-
-func (g *Git) result(ctx context.Context, repo agency.Repo, worktree, message string) (string, error) {
-	s, err := g.saver(ctx, repo, worktree)
-	if err != nil {
-		return "", err
-	}
-	defer s.close()
-	head, err := s.head(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := s.addAll(ctx); err != nil {
-		return "", err
-	}
-	tree, err := s.line(ctx, "write-tree")
-	if err != nil {
-		return "", err
-	}
-	if head != "" {
-		was, err := s.line(ctx, "rev-parse", "--verify", head+"^{tree}")
-		if err != nil || was == tree {
-			return head, err
-		}
-	}
-	return s.commit(ctx, tree, head, message)
 }

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/plain"
 )
 
 // Prove checks that the recorded repository has the commits under their refs, by name, and every
@@ -17,10 +18,10 @@ import (
 // that an agent replaced fails. Prove also fails if the repository keeps any of the refs or objects
 // inside the worktree, because they would be deleted with it. Every failure is E_CLEANUP_FAILED;
 // then nothing may be deleted.
-func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error {
+func (g *Trees) Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error {
 	fail := func(err error) error {
 		return agency.Errorf(agency.CodeCleanupFailed, "what was saved cannot be proven to be in %s: %w", repo.CommonDir, err).
-			WithHint("nothing was deleted; look at the repository: git -C %s fsck", agency.ShellWord(repo.Root))
+			WithHint("nothing was deleted; look at the repository: git -C %s fsck", plain.ShellWord(repo.Root))
 	}
 	if canonical(worktree) != repo.Root {
 		if err := keptExternal(repo, worktree, commits); err != nil {
@@ -42,7 +43,7 @@ func (g *Git) Prove(ctx context.Context, repo agency.Repo, worktree, base string
 		args = append(args, "--not", base)
 	}
 	reading := within(repo, append(args, "--")...)
-	reading.env = []string{"GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null"}
+	reading.env = []string{"GIT_GRAFT_FILE=/dev/null"}
 	if _, err := g.do(ctx, reading); err != nil {
 		return fail(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // sha is a full object name, SHA-1 or SHA-256.
@@ -24,7 +25,7 @@ var sha = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0
 // ResolveCommit returns the full name of the commit that ref means in the worktree dir: a branch, a
 // tag, a name, HEAD~3. An empty ref is HEAD. E_EMPTY_REPO: HEAD is meant and the repository has no
 // commit at all. E_BAD_REF: there is no such commit.
-func (g *Git) ResolveCommit(ctx context.Context, dir, ref string) (string, error) {
+func (g *Refs) ResolveCommit(ctx context.Context, dir, ref string) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
@@ -114,15 +115,16 @@ func proveMissing(ask asker, commonDir, ref string) error {
 }
 
 // otherRefs returns which branches and tags a user who wrote ref could have meant.
-func (g *Git) otherRefs(ctx context.Context, dir, ref string) string {
+func (g *Refs) otherRefs(ctx context.Context, dir, ref string) string {
 	const most = 3
+	ref = strings.TrimPrefix(ref, "refs/heads/")
 	out, err := g.discover(ctx, dir, "for-each-ref", "--count=1000", "--format=%(refname:lstrip=2)", "refs/heads", "refs/remotes", "refs/tags")
 	known := strings.Fields(out)
 	if err != nil || len(known) == 0 {
 		return "name a branch, a tag or a commit; see: git log --oneline --all"
 	}
 	var near []string
-	if nearest := agency.Nearest(ref, known); nearest != "" {
+	if nearest := plain.Nearest(ref, known); nearest != "" {
 		near = append(near, nearest)
 	}
 	for _, name := range known {
@@ -148,7 +150,7 @@ func ownBranch(name string) int {
 // OwnBranch returns the name of a branch that agency makes: the one below agency/ that is asked for
 // or, where a branch called agency is in the way, one with a dash: agency-fix-login. Git keeps
 // branches like files in folders.
-func (g *Git) OwnBranch(repo agency.Repo, branch string) string {
+func (g *Refs) OwnBranch(repo agency.Repo, branch string) string {
 	folder, rest, _ := strings.Cut(branch, "/")
 	ref := "refs/heads/" + folder
 	if info, err := os.Lstat(filepath.Join(repo.CommonDir, ref)); err == nil && info.Mode().IsRegular() {
@@ -174,7 +176,7 @@ const longestPart = 250
 // CheckBranch reports whether a branch of this name can be created. E_BAD_REF: git does not allow
 // the name. E_BRANCH_EXISTS: it is taken, or another branch stands in the way, as "a" does for
 // "a/b".
-func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) error {
+func (g *Refs) CheckBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	bad := agency.Errorf(agency.CodeBadRef, "%q is not a name that git allows for a branch", branch).
 		WithHint("use letters, digits, - and /, for example agency/fix-login")
 	if branch == "@" || strings.ContainsRune(branch, 0) { // the first may be a branch, but commands read it as HEAD
@@ -218,7 +220,7 @@ func (g *Git) CheckBranch(ctx context.Context, repo agency.Repo, branch string) 
 
 // DeleteBranch deletes a branch, merged or not. It is fine if there is none. E_CLEANUP_FAILED: git
 // refuses, as it does while a worktree has the branch checked out.
-func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
+func (g *Refs) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "-D", "--", branch))
 	if err == nil {
 		return nil
@@ -233,7 +235,7 @@ func (g *Git) DeleteBranch(ctx context.Context, repo agency.Repo, branch string)
 
 // DeleteBranchAt deletes a branch if it stands at the commit, where it holds no work of its own. It
 // is fine if the branch is elsewhere, or if there is none: then nothing is done.
-func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
+func (g *Refs) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	ref := "refs/heads/" + branch
 	_, err := g.do(ctx, writing(repo, ref, "update-ref", "--no-deref", "-d", "--end-of-options", ref, commit))
 	if err == nil || said(err, "but expected") {
@@ -246,11 +248,30 @@ func (g *Git) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, comm
 	return uncleaned(err, "delete branch %q", branch)
 }
 
+// DeleteBranchIn deletes a branch of which a commit has everything. Where it has not, and where
+// there is no such branch, nothing is done.
+func (g *Refs) DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, commit string) error {
+	tip, err := g.CommitOf(ctx, repo, branch)
+	if agency.IsCode(err, agency.CodeBadRef) {
+		return nil
+	}
+	if err != nil {
+		return uncleaned(err, "delete branch %q", branch)
+	}
+	if all, err := g.history.Descends(ctx, repo, commit, tip); err != nil || !all {
+		return err
+	}
+	return g.DeleteBranchAt(ctx, repo, branch, tip)
+}
+
 // HasBranch reports whether there is a branch of that name. A branch that cannot be read is an
-// error.
-func (g *Git) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
+// error. What cannot be the name of a branch, such as HEAD~3, is none.
+func (g *Refs) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
 	there, err := hasRef(func(args ...string) (string, error) { return g.run(ctx, repo, args...) }, repo.CommonDir, "refs/heads/"+branch)
 	if err != nil {
+		if _, bad := g.run(ctx, repo, "check-ref-format", "refs/heads/"+branch); exited(bad, 1) {
+			return false, nil
+		}
 		return false, fmt.Errorf("look for branch %q: %w", branch, err)
 	}
 	return there, nil
@@ -274,10 +295,10 @@ func hasRef(ask asker, commonDir, ref string) (bool, error) {
 }
 
 // Contained returns the tip of a branch that holds nothing of its own: all its commits are in the
-// commit from or in the branch base, which can also be a remote-tracking one, or HEAD for the branch
-// that is checked out in the main worktree. It is empty for a branch with commits of its own, for one
-// that a worktree has checked out, and for one that does not exist.
-func (g *Git) Contained(ctx context.Context, repo agency.Repo, branch, from, base string) (tip string, err error) {
+// commit from or in the branch base, which can also be a remote-tracking one, or HEAD for the
+// branch that is checked out in the main worktree. It is empty for a branch with commits of its
+// own, for one that a worktree has checked out, and for one that does not exist.
+func (g *Refs) Contained(ctx context.Context, repo agency.Repo, branch, from, base string) (tip string, err error) {
 	out, err := g.run(ctx, repo, "for-each-ref", "--format=%(objectname) %(worktreepath)", "refs/heads/"+branch)
 	tip, at, _ := strings.Cut(strings.TrimRight(out, "\n"), " ")
 	if err != nil || tip == "" || at != "" || strings.Contains(at, "\n") {
@@ -312,9 +333,9 @@ func (g *Git) Contained(ctx context.Context, repo agency.Repo, branch, from, bas
 }
 
 // Unmerged reports whether the branch has commits that are in no other branch, in no
-// remote-tracking branch, in no tag, not in a detached HEAD of the main worktree and not in the known
-// commits: work that would be lost with it. A branch that does not exist has none.
-func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
+// remote-tracking branch, in no tag, not in a detached HEAD of the main worktree and not in the
+// known commits: work that would be lost with it. A branch that does not exist has none.
+func (g *Refs) Unmerged(ctx context.Context, repo agency.Repo, branch string, known ...string) (bool, error) {
 	args := []string{"rev-list", "--max-count=1", "refs/heads/" + branch, "--not", "--exclude=" + branch, "--branches", "--remotes", "--tags"}
 	if _, err := g.run(ctx, repo, "symbolic-ref", "--quiet", "HEAD"); exited(err, 1) {
 		known = append(slices.Clone(known), "HEAD")
@@ -330,4 +351,84 @@ func (g *Git) Unmerged(ctx context.Context, repo agency.Repo, branch string, kno
 		}
 	}
 	return out != "", err
+}
+
+// Head returns the branch that the main worktree has checked out, or that a bare repository names
+// as its own; empty when it is on no branch.
+func (g *Refs) Head(ctx context.Context, repo agency.Repo) (string, error) {
+	out, err := g.run(ctx, repo, "symbolic-ref", "--quiet", "HEAD")
+	if exited(err, 1) {
+		return "", nil
+	}
+	branch, ok := strings.CutPrefix(strings.TrimSpace(out), "refs/heads/")
+	if err == nil && !ok {
+		return "", nil
+	}
+	return branch, err
+}
+
+// Alias returns the ref that a branch is another name of; empty for a branch of its own.
+func (g *Refs) Alias(ctx context.Context, repo agency.Repo, branch string) (string, error) {
+	out, err := g.run(ctx, repo, "symbolic-ref", "--quiet", "refs/heads/"+branch)
+	if exited(err, 1) {
+		return "", nil
+	}
+	return strings.TrimSpace(out), err
+}
+
+// CommitOf returns the commit of a branch. A branch that does not exist is E_BAD_REF.
+func (g *Refs) CommitOf(ctx context.Context, repo agency.Repo, branch string) (string, error) {
+	return g.ResolveCommit(ctx, repo.Root, "refs/heads/"+branch)
+}
+
+// Branches lists the branches whose names begin with a prefix that ends in a slash, and that no
+// worktree has checked out.
+func (g *Refs) Branches(ctx context.Context, repo agency.Repo, prefix string) ([]string, error) {
+	out, err := g.run(ctx, repo, "for-each-ref", "--format=%(if)%(worktreepath)%(then)%(else)%(refname:lstrip=2)%(end)", "refs/heads/"+prefix)
+	if err != nil {
+		return nil, fmt.Errorf("list branches of %s: %w", repo.Root, err)
+	}
+	return strings.Fields(out), nil
+}
+
+// mostRefs is how many names RefNames returns at most.
+const mostRefs = "500"
+
+// RefNames lists branches, tags and branches of remotes, those with the newest commits first.
+func (g *Refs) RefNames(ctx context.Context, repo agency.Repo) ([]string, error) {
+	out, err := g.run(ctx, repo, "for-each-ref", "--sort=-creatordate", "--count="+mostRefs, "--format=%(if)%(symref)%(then)%(else)%(refname:lstrip=2)%(end)", "refs/heads", "refs/tags", "refs/remotes")
+	if err != nil {
+		return nil, fmt.Errorf("list branches and tags of %s: %w", repo.Root, err)
+	}
+	return strings.Fields(out), nil
+}
+
+// OwnRefs returns the branches of a repository, and the refs below refs/agency, by their full
+// names.
+func (g *Refs) OwnRefs(ctx context.Context, repo agency.Repo) (branches, saved []string, err error) {
+	out, err := g.run(ctx, repo, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/agency")
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the refs of %s: %w", repo.Root, err)
+	}
+	for ref := range strings.FieldsSeq(out) {
+		if strings.HasPrefix(ref, "refs/heads/") {
+			branches = append(branches, ref)
+		} else {
+			saved = append(saved, ref)
+		}
+	}
+	return branches, saved, nil
+}
+
+// reflog returns the reflog of a branch, the newest entry first. It is empty when there is
+// no such branch, or no reflog of it.
+func (g *Refs) reflog(ctx context.Context, repo agency.Repo, branch string) ([]string, error) {
+	if there, err := g.HasBranch(ctx, repo, branch); err != nil || !there {
+		return nil, err
+	}
+	out, err := g.run(ctx, repo, "log", "--walk-reflogs", "--no-show-signature", "--format=%gs", "refs/heads/"+branch, "--")
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
 }

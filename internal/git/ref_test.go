@@ -205,7 +205,8 @@ func TestUnmerged(t *testing.T) {
 	expect(false, "pushed")
 }
 
-// A branch is contained in its base when it has no commit of its own, and nothing has it checked out.
+// A branch is contained in its base when it has no commit of its own, and nothing has it checked
+// out.
 func TestContained(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)

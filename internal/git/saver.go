@@ -17,7 +17,7 @@ import (
 // saver makes trees and commits of a worktree with an index of its own, by a view of the
 // repository.
 type saver struct {
-	git  *Git
+	git  *program
 	dir  string // the worktree, or where the repository is
 	site site
 	temp string // holds the index
@@ -30,7 +30,7 @@ type saver struct {
 }
 
 // saver takes a copy of a worktree's index. The caller closes it.
-func (g *Git) saver(ctx context.Context, repo agency.Repo, worktree string) (*saver, error) {
+func (g *Trees) saver(ctx context.Context, repo agency.Repo, worktree string) (*saver, error) {
 	at, err := g.through(ctx, repo, worktree)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (g *Git) saver(ctx context.Context, repo agency.Repo, worktree string) (*sa
 	if err != nil {
 		return nil, err
 	}
-	s := &saver{git: g, dir: worktree, site: at, temp: temp, nested: []string{}}
+	s := &saver{git: g.program, dir: worktree, site: at, temp: temp, nested: []string{}}
 	if err := s.copyIndex(); err != nil {
 		s.close()
 		return nil, err
@@ -133,6 +133,25 @@ func (s *saver) head(ctx context.Context) (string, error) {
 		err = proveMissing(ask, s.site.commonDir, "HEAD")
 	}
 	return head, err
+}
+
+// guessHead returns the commit of HEAD without a git, by the files that most often hold it; empty
+// when they do not.
+func (s *saver) guessHead() string {
+	text := oneLine(filepath.Join(s.site.gitDir, "HEAD"))
+	if ref, ok := strings.CutPrefix(text, "ref: "); ok && filepath.IsLocal(ref) {
+		text = oneLine(filepath.Join(s.site.commonDir, ref))
+	}
+	if !sha().MatchString(text) {
+		return ""
+	}
+	return text
+}
+
+// oneLine returns the text of a file of one line; empty when it cannot be read.
+func oneLine(path string) string {
+	text, _ := file.ReadRegular(path, 4<<10)
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func (s *saver) commit(ctx context.Context, tree, parent, message string) (string, error) {

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/plain"
 )
 
 // site is where a git process works. agency passes it instead of letting git discover it: a
@@ -101,7 +102,7 @@ func isWorktree(dir, path string) (bool, error) {
 
 func notWorktree(repo agency.Repo, path string) error {
 	return agency.Errorf(agency.CodeNotGitRepo, "%s is no worktree of the repository at %s", path, repo.Root).
-		WithHint("repair it: git -C %s worktree repair -- %s", agency.ShellWord(repo.Root), agency.ShellWord(path))
+		WithHint("repair it: git -C %s worktree repair -- %s", plain.ShellWord(repo.Root), plain.ShellWord(path))
 }
 
 // nested returns the site of a repository inside a worktree, without a view yet. ok is false if the
@@ -148,7 +149,7 @@ func discovered(dir string, args ...string) (call, error) {
 				return c, nil
 			}
 			return c, agency.Errorf(agency.CodeNotGitRepo, "%s is a bare repository inside the worktree %s, and its configuration came with the files", bare, at).
-				WithHint("if it is yours, move it out of %s", agency.ShellWord(at))
+				WithHint("if it is yours, move it out of %s", plain.ShellWord(at))
 		}
 		if bare == "" && looksBare(at) {
 			if c.bare, bare = true, at; filepath.Base(at) == ".git" {

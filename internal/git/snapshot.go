@@ -15,7 +15,7 @@ import (
 //
 // Saved.Files counts the files that differ from HEAD. Saved.Nested names the repositories inside
 // the worktree, relative to it, that have work of their own: it is not saved.
-func (g *Git) Snapshot(ctx context.Context, repo agency.Repo, worktree, base, ref, message string) (agency.Saved, error) {
+func (g *Trees) Snapshot(ctx context.Context, repo agency.Repo, worktree, base, ref, message string) (agency.Saved, error) {
 	saved, err := g.snapshot(ctx, repo, worktree, ref, message)
 	if err == nil {
 		err = g.Prove(ctx, repo, worktree, base, map[string]string{ref: saved.Commit})
@@ -26,7 +26,7 @@ func (g *Git) Snapshot(ctx context.Context, repo agency.Repo, worktree, base, re
 	return saved, nil
 }
 
-func (g *Git) snapshot(ctx context.Context, repo agency.Repo, worktree, ref, message string) (agency.Saved, error) {
+func (g *Trees) snapshot(ctx context.Context, repo agency.Repo, worktree, ref, message string) (agency.Saved, error) {
 	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {
 		return agency.Saved{}, err

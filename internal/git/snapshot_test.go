@@ -43,6 +43,23 @@ func fingerprint(t *testing.T, root string) map[string]string {
 	return files
 }
 
+// workIn does work of many kinds in a worktree: staged and not, removed, ignored, links and odd
+// names.
+func workIn(t *testing.T, path string) {
+	t.Helper()
+	write(t, filepath.Join(path, "a"), "staged\n")
+	sh(t, path, "-c", "core.hooksPath=/dev/null", "add", "a")
+	write(t, filepath.Join(path, "a"), "staged\nand changed\n")
+	check(t, os.Remove(filepath.Join(path, "sub", "b")))
+	write(t, filepath.Join(path, "crlf"), "x\r\n")
+	write(t, filepath.Join(path, "x.ignored"), "x")
+	check(t, os.Symlink("/etc/passwd", filepath.Join(path, "link")))
+	check(t, syscall.Mkfifo(filepath.Join(path, "pipe"), 0o644))
+	for _, name := range oddNames {
+		write(t, filepath.Join(path, "d", name), "new "+name)
+	}
+}
+
 // A snapshot contains the staged and the unstaged work, and taking it changes nothing.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
@@ -60,17 +77,7 @@ func TestSnapshot(t *testing.T) {
 	hook(t, repo, "reference-transaction", `echo ran >> "`+filepath.Join(repo.CommonDir, "hooks-ran")+`"; exit 1`)
 	_ = os.Remove(filepath.Join(repo.CommonDir, "hooks-ran"))
 
-	write(t, filepath.Join(path, "a"), "staged\n")
-	sh(t, path, "-c", "core.hooksPath=/dev/null", "add", "a")
-	write(t, filepath.Join(path, "a"), "staged\nand changed\n")
-	check(t, os.Remove(filepath.Join(path, "sub", "b")))
-	write(t, filepath.Join(path, "crlf"), "x\r\n")
-	write(t, filepath.Join(path, "x.ignored"), "x")
-	check(t, os.Symlink("/etc/passwd", filepath.Join(path, "link")))
-	check(t, syscall.Mkfifo(filepath.Join(path, "pipe"), 0o644))
-	for _, name := range oddNames {
-		write(t, filepath.Join(path, "d", name), "new "+name)
-	}
+	workIn(t, path)
 	admin := filepath.Join(repo.CommonDir, "worktrees", "wt")
 	before := []map[string]string{fingerprint(t, path), fingerprint(t, admin), fingerprint(t, repo.Root)}
 

@@ -36,6 +36,21 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// A branch goes when a commit has all of it, and stays when it has something of its own.
+func TestDeleteBranchIn(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	tip := sh(t, repo.Root, "rev-parse", "main")
+	sh(t, repo.Root, "branch", "older", "main~1")
+	sh(t, repo.Root, "branch", "own", sh(t, repo.Root, "commit-tree", "-p", "main", "-m", "own", "main^{tree}"))
+	for branch, stays := range map[string]bool{"older": false, "own": true, "never": false} {
+		check(t, g.DeleteBranchIn(t.Context(), repo, branch, tip))
+		if there, err := g.HasBranch(t.Context(), repo, branch); err != nil || there != stays {
+			t.Errorf("%s is there: %v, %v", branch, there, err)
+		}
+	}
+}
+
 // A branch is deleted only if it is at the commit that the caller names.
 func TestDeleteBranchAt(t *testing.T) {
 	t.Parallel()

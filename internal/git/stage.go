@@ -24,7 +24,7 @@ const (
 // entries are the special files of an index.
 type entries struct {
 	links    []string // repositories
-	assumed  []string // files that git was told to assume unchanged
+	assumed  []string // files that git assumes unchanged on request
 	unmerged bool
 }
 
@@ -50,15 +50,29 @@ func parseEntries(out string) entries {
 
 // entries reads the index, and clears the mark "assume unchanged" in the saver's own copy.
 func (s *saver) entries(ctx context.Context) (entries, error) {
-	out, err := s.run(ctx, "", "ls-files", "-v", "--stage", "-z")
-	if err != nil {
-		return entries{}, err
-	}
-	e := parseEntries(out)
-	if len(e.assumed) > 0 {
-		_, err = s.run(ctx, lines0(e.assumed), "update-index", "--no-assume-unchanged", "-z", "--stdin")
+	e, err := s.listed(ctx)
+	if err == nil {
+		err = s.doubt(ctx, e)
 	}
 	return e, err
+}
+
+// listed reads the index.
+func (s *saver) listed(ctx context.Context) (entries, error) {
+	if e, ok := readIndex(s.index()); ok {
+		return e, nil
+	}
+	out, err := s.run(ctx, "", "ls-files", "-v", "--stage", "-z")
+	return parseEntries(out), err
+}
+
+// doubt clears the mark "assume unchanged" of entries in the saver's own copy of the index.
+func (s *saver) doubt(ctx context.Context, e entries) error {
+	if len(e.assumed) == 0 {
+		return nil
+	}
+	_, err := s.run(ctx, lines0(e.assumed), "update-index", "--no-assume-unchanged", "-z", "--stdin")
+	return err
 }
 
 // lines0 returns paths that end in NUL.

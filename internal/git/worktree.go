@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/killpoint"
+	"agency/internal/plain"
 )
 
 // CheckoutHooks are the hooks that git may run while it makes a worktree.
@@ -24,34 +25,15 @@ var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-tr
 // git processes that work on with AGENCY_MAKING=path in their environment. The user's and the
 // repository's hooks run; hooks that come with the files, repo.Hooks, run only if they are trusted.
 // The errors are E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
-func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
-	fail := func(err error) *agency.Error {
-		e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
-		e.Err = err
-		return e
-	}
+func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
 	if _, err := os.Lstat(path); err == nil {
 		if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
-			return fail(fs.ErrExist)
+			return unmade(path, fs.ErrExist)
 		}
 	}
-	// The branch is created first, by itself: after that, a failed creation is agency's own and may
-	// be undone. The mark lets a later process find this git if the present process dies, because
-	// git works on.
-	mark := []string{"AGENCY_MAKING=" + path}
-	branching := writing(repo, "refs/heads/"+branch, "branch", "--no-track", "--", branch, commit)
-	branching.env = mark
-	if _, err := g.do(ctx, branching); err != nil {
-		if said(err, "already exists") {
-			return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
-				WithHint("give another name with --branch")
-		}
-		if said(err, "exists; cannot create") {
-			return fail(err).WithHint("git keeps branches like files in folders; give another name with --branch")
-		}
-		return fail(err)
+	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
+		return err
 	}
-	killpoint.At("worktree.branched")
 	hooks := []string{}
 	switch {
 	case repo.Hooks != "" && trusted:
@@ -61,25 +43,23 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	}
 	_, err := g.do(ctx, call{
 		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true, silent: true,
-		env: mark,
-		// One worker for each core halves the time from 2,000 files on, but starting them costs
-		// more than it saves for a few hundred.
-		settings: append(hooks, "checkout.workers=0", "checkout.thresholdForParallelism=1000"),
+		env:      []string{"AGENCY_MAKING=" + path},
+		settings: append(hooks, checkoutSettings...),
 		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
 	})
 	if err == nil {
 		return nil
 	}
-	e := fail(err)
+	e := unmade(path, err)
 	if at, _ := g.Worktree(ctx, repo, path); at != "" { // git completed its part
 		e.Message = fmt.Sprintf("create worktree %s: git's hook post-checkout fails: %s", path, words(err))
-		e = e.WithHint("fix it; where it is: git -C %s rev-parse --git-path hooks/post-checkout", agency.ShellWord(repo.Root))
+		e = e.WithHint("fix it; where it is: git -C %s rev-parse --git-path hooks/post-checkout", plain.ShellWord(repo.Root))
 	}
 	// Undo even when the caller's context has ended.
 	ctx = context.WithoutCancel(ctx)
 	undo := g.RemoveWorktree(ctx, repo, path)
 	if undo == nil {
-		undo = g.DeleteBranch(ctx, repo, branch)
+		undo = g.refs.DeleteBranch(ctx, repo, branch)
 	}
 	if undo != nil {
 		e.Err = errors.Join(err, undo)
@@ -88,10 +68,39 @@ func (g *Git) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, c
 	return e
 }
 
+// checkoutSettings let one worker for each core check out files. That halves the time from 2,000
+// files on, but starting them costs more than it saves for a few hundred.
+var checkoutSettings = []string{"checkout.workers=0", "checkout.thresholdForParallelism=1000"}
+
+// makeBranch creates the branch of a worktree at path. The branch is created by itself: after that,
+// a failed creation is agency's own and may be undone. The mark lets a later process find this git
+// if the present process dies, because git works on.
+func (g *Worktrees) makeBranch(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
+	if err := g.addBranch(ctx, repo, path, branch, commit, []string{"AGENCY_MAKING=" + path}); err != nil {
+		if said(err, "already exists") {
+			return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
+				WithHint("give another name with --branch")
+		}
+		if said(err, "exists; cannot create") {
+			return unmade(path, err).WithHint("git keeps branches like files in folders; give another name with --branch")
+		}
+		return unmade(path, err)
+	}
+	killpoint.At("worktree.branched")
+	return nil
+}
+
+// unmade returns E_WORKTREE_CREATE_FAILED with git's own message.
+func unmade(path string, err error) *agency.Error {
+	e := agency.Errorf(agency.CodeWorktreeFailed, "create worktree %s: %s", path, words(err))
+	e.Err = err
+	return e
+}
+
 // Worktree returns the present path of the worktree that was made at path, whose last part is
 // unique: path itself, or where git moved it; "" if it does not exist. A worktree whose creation
 // was interrupted does not count; RemoveWorktree removes it.
-func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error) {
+func (g *Worktrees) Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error) {
 	at = path
 	w, err := g.find(ctx, repo, at)
 	if err == nil && w == nil {
@@ -114,7 +123,7 @@ func (g *Git) Worktree(ctx context.Context, repo agency.Repo, path string) (at s
 
 // Made reports whether anything but git can have written into the folder of a worktree: it cannot
 // while the folder is empty or absent, or when the making of the worktree was cut short.
-func (g *Git) Made(ctx context.Context, repo agency.Repo, path string) (bool, error) {
+func (g *Worktrees) Made(ctx context.Context, repo agency.Repo, path string) (bool, error) {
 	w, err := g.find(ctx, repo, path)
 	if err != nil || w != nil {
 		return w != nil && !w.unfinished(), err
@@ -182,7 +191,7 @@ func missing(err error) bool {
 // Leftover reports whether anything is left of the worktree that was made at path: its files, whole
 // or moved aside, or git's data about it at path. A worktree that git moved elsewhere does not
 // count. For a repository that no longer exists, only the files count.
-func (g *Git) Leftover(repo agency.Repo, path string) (bool, error) {
+func (g *Worktrees) Leftover(repo agency.Repo, path string) (bool, error) {
 	for _, place := range []string{path, Aside(path)} {
 		if _, err := os.Lstat(place); !missing(err) {
 			return err == nil, err
@@ -198,7 +207,7 @@ func (g *Git) Leftover(repo agency.Repo, path string) (bool, error) {
 // repository, which is then gone, it removes only the files. It does not check for changes: save
 // them first. The error is E_CLEANUP_FAILED if the worktree is locked, if it is a repository of its
 // own, or if a file cannot be removed.
-func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
+func (g *Worktrees) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
 	var w *worktree
 	_, err := os.Lstat(repo.CommonDir)
 	gone := missing(err) // with its data about worktrees
@@ -219,7 +228,7 @@ func (g *Git) RemoveWorktree(ctx context.Context, repo agency.Repo, path string)
 			WithHint("move it to another place first, or remove it yourself")
 	case w != nil && w.locked && !w.unfinished():
 		return uncleaned(errors.New("it is locked"), "remove worktree %s", path).
-			WithHint("unlock it first: git -C %s worktree unlock -- %s", agency.ShellWord(repo.Root), agency.ShellWord(path))
+			WithHint("unlock it first: git -C %s worktree unlock -- %s", plain.ShellWord(repo.Root), plain.ShellWord(path))
 	}
 	// The files go first, because git refuses to remove a worktree with missing files.
 	going := Aside(path)
@@ -272,7 +281,7 @@ func mendLink(repo agency.Repo, path string) error {
 }
 
 // Repair restores the links between a moved repository and its worktrees at paths.
-func (g *Git) Repair(ctx context.Context, repo agency.Repo, paths []string) error {
+func (g *Worktrees) Repair(ctx context.Context, repo agency.Repo, paths []string) error {
 	if _, err := g.run(ctx, repo, append([]string{"worktree", "repair", "--"}, paths...)...); err != nil {
 		return fmt.Errorf("repair the worktrees of %s: %w", repo.Root, err)
 	}
@@ -316,6 +325,7 @@ type worktree struct {
 	path   string
 	branch string // without refs/heads/; empty when detached or bare
 	main   bool
+	lost   bool // git cannot read its HEAD
 	locked bool
 	reason string
 }
@@ -327,7 +337,7 @@ const initializing = "initializing"
 func (w *worktree) unfinished() bool { return w.locked && w.reason == initializing }
 
 // find returns git's entry for the worktree at path, or nil.
-func (g *Git) find(ctx context.Context, repo agency.Repo, path string) (*worktree, error) {
+func (g *Worktrees) find(ctx context.Context, repo agency.Repo, path string) (*worktree, error) {
 	out, err := g.run(ctx, repo, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
 		return nil, err
@@ -363,8 +373,11 @@ func parseWorktrees(out string) []worktree {
 		w := worktree{path: path, main: len(list) == 0}
 		for attribute := range strings.SplitSeq(rest, "\x00") {
 			switch key, value, _ := strings.Cut(attribute, " "); key {
+			case "HEAD":
+				w.lost = strings.Trim(value, "0") == ""
 			case "branch":
 				w.branch = strings.TrimPrefix(value, "refs/heads/")
+				w.lost = false // its first commit is yet to come
 			case "locked":
 				w.locked, w.reason = true, value
 			}

@@ -144,6 +144,11 @@ func TestAddWorktreeFails(t *testing.T) {
 			t.Errorf("git still knows %v", entries)
 		}
 	})
+}
+
+// When the user's hook fails, or the request is given up while it runs, nothing is left.
+func TestAddWorktreeWhoseHookFails(t *testing.T) {
+	t.Parallel()
 	t.Run("hook fails", func(t *testing.T) {
 		t.Parallel()
 		g, repo := setup(t)

@@ -73,7 +73,7 @@ func TestShown(t *testing.T) {
 		{"make two", "Run it", asked("make", "make two"), 1},
 		{"make", "Run it", asked("make two", "make"), 1},
 		{folder + "two", "Run it", asked(folder+"one", folder+"two"), 1},
-		{"make two", "make one", asked("make one", "make two"), -1}, // the dialog's own request cannot be told from the described one
+		{"make two", "make one", asked("make one", "make two"), -1}, // the dialog's own request cannot be distinguished from the described one
 		{"make one", "Run it", asked("make one", "make one"), 0},
 		{"make one", "Run it", nil, -1},
 	} {

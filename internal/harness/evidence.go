@@ -30,7 +30,7 @@ func Screen(kind agency.RunnerKind, lines []string) []agency.Evidence {
 }
 
 // ErrorMarks returns the beginnings of the lines on an agent's terminal in which its program
-// reports errors; none where they cannot be told from output of its model.
+// reports errors; none where they cannot be distinguished from output of its model.
 func ErrorMarks(kind agency.RunnerKind) []string { return of(kind).ErrorMarks }
 
 // Files returns the agent's own files that show its state, as far as its known state names them.

@@ -16,35 +16,59 @@ import (
 	"agency/test/fixture"
 )
 
+// writeScript writes an empty script, with the folders above it.
+func writeScript(t *testing.T, path string, mode os.FileMode) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// oddFiles makes a folder, a FIFO, a link to a program and a link to itself.
+func oddFiles(t *testing.T, root, program string) (folder, fifo, link, loop string) {
+	t.Helper()
+	folder, fifo = filepath.Join(root, "folder", "agent"), filepath.Join(root, "fifo")
+	link, loop = filepath.Join(root, "link"), filepath.Join(root, "loop")
+	for _, err := range []error{
+		os.MkdirAll(folder, 0o700), syscall.Mkfifo(fifo, 0o755), os.Symlink(program, link), os.Symlink(loop, loop),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder, fifo, link, loop
+}
+
+// finds checks which program is found, or which error names want.
+func finds(t *testing.T, exec, repo string, env []string, want string) {
+	t.Helper()
+	got, err := harness.FindExec(agency.Runner{Kind: "codex"}, exec, repo, env)
+	if err == nil {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		return
+	}
+	if e := agency.AsError(err); e.Code != agency.CodeRunnerNotConfigured || !strings.Contains(e.Message, want) || !strings.Contains(e.Hint, "exec = ") {
+		t.Errorf("got %q (%s, hint %q), want %q", e.Message, e.Code, e.Hint, want)
+	}
+}
+
 func TestFindExec(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	write := func(rel string, mode os.FileMode) string {
-		path := filepath.Join(root, rel)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(rel string, mode os.FileMode) string { return writeScript(t, filepath.Join(root, rel), mode) }
 	agent := write("bin/agent", 0o755)
 	later := write("later/agent", 0o755)
 	own := write("home/tools/agent", 0o755)
 	inRepo := write("repo/scripts/agent", 0o755)
 	write("repo/agent", 0o755)
 	plain := write("plain/agent", 0o644)
-	folder := filepath.Join(root, "folder", "agent")
-	fifo := filepath.Join(root, "fifo")
-	link, loop := filepath.Join(root, "link"), filepath.Join(root, "loop")
-	for _, err := range []error{
-		os.MkdirAll(folder, 0o700), syscall.Mkfifo(fifo, 0o755), os.Symlink(agent, link), os.Symlink(loop, loop),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	folder, fifo, link, loop := oddFiles(t, root, agent)
 	repo := filepath.Join(root, "repo")
 	path := func(dirs ...string) []string {
 		for i, dir := range dirs {
@@ -89,17 +113,7 @@ func TestFindExec(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := harness.FindExec(agency.Runner{Kind: "codex"}, tt.exec, repo, tt.env)
-			if err == nil {
-				if got != tt.want {
-					t.Errorf("got %s, want %s", got, tt.want)
-				}
-				return
-			}
-			if e := agency.AsError(err); e.Code != agency.CodeRunnerNotConfigured || !strings.Contains(e.Message, tt.want) ||
-				!strings.Contains(e.Hint, "exec = ") {
-				t.Errorf("got %q (%s, hint %q), want %q", e.Message, e.Code, e.Hint, tt.want)
-			}
+			finds(t, tt.exec, repo, tt.env, tt.want)
 		})
 	}
 }

@@ -38,6 +38,17 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 	return c, nil
 }
 
+// State returns where a runner with this environment keeps its own state, for work in a worktree.
+// The variables that hold its key are in it.
+func State(kind agency.RunnerKind, env agency.Environ, worktree string) agency.SandboxState {
+	known, state := of(kind), agency.SandboxState{}
+	if known.State != nil {
+		state = known.State(env, worktree)
+	}
+	state.Env = slices.Concat(state.Env, known.Login.Variables)
+	return state
+}
+
 // table returns the name of a runner's table in the configuration, below "runners".
 func table(r agency.Runner) string {
 	if r.Kind == agency.Custom {

@@ -19,132 +19,135 @@ const (
 	allowed = "--allowedTools=Edit(/.agency/**),Bash(agency report:*)"
 )
 
+type buildInput struct {
+	kind          agency.RunnerKind
+	defaults, own string // arguments, separated by spaces
+	model, id     string
+	headless      bool
+	resume        bool
+}
+
+// builds are runs and the command lines that begin them.
+var builds = []struct {
+	name  string
+	in    buildInput
+	argv  string // after the program; OPENING, PROTOCOL and ALLOWED stand for the texts of that name
+	env   []string
+	stdin string
+	id    string
+}{
+	{
+		name: "claude",
+		in:   buildInput{kind: "claude_code", id: minted},
+		argv: "--permission-mode manual ALLOWED --append-system-prompt PROTOCOL --session-id " + minted + " -- OPENING",
+		env:  []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
+	},
+	{
+		name: "claude headless",
+		in:   buildInput{kind: "claude_code", id: minted, headless: true},
+		argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL" +
+			" --session-id " + minted + " -- OPENING",
+		env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task, id: minted,
+	},
+	{
+		name: "claude resumed with a model and arguments",
+		in: buildInput{
+			kind: "claude_code", id: minted, resume: true, model: "opus",
+			defaults: "--add-dir /data", own: "--allowedTools Bash",
+		},
+		argv: "--add-dir /data --permission-mode manual ALLOWED --append-system-prompt PROTOCOL --model opus --resume " + minted +
+			" --allowedTools Bash -- OPENING",
+		env: []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
+	},
+	{
+		name: "claude headless resumed without an id begins anew",
+		in:   buildInput{kind: "claude_code", headless: true, resume: true},
+		argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL -- OPENING",
+		env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
+	},
+	{
+		name: "claude with a permission mode in the defaults",
+		in:   buildInput{kind: "claude_code", defaults: "--permission-mode=plan"},
+		argv: "--permission-mode=plan ALLOWED --append-system-prompt PROTOCOL -- OPENING",
+		env:  []string{"DISABLE_AUTOUPDATER=1"},
+	},
+	{
+		name: "claude that skips permissions",
+		in:   buildInput{kind: "claude_code", own: "--dangerously-skip-permissions", headless: true},
+		argv: "-p --output-format stream-json --verbose ALLOWED --append-system-prompt PROTOCOL --dangerously-skip-permissions -- OPENING",
+		env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
+	},
+	{
+		name: "gemini",
+		in:   buildInput{kind: "gemini", id: minted, model: "flash", defaults: "--skip-trust", own: "--debug"},
+		argv: "--skip-trust -m flash --session-id " + minted + " --debug --prompt-interactive OPENING", id: minted,
+	},
+	{
+		name: "gemini headless",
+		in:   buildInput{kind: "gemini", id: minted, headless: true},
+		argv: "-o stream-json --approval-mode auto_edit --session-id " + minted + " --prompt OPENING", stdin: task, id: minted,
+	},
+	{
+		name: "gemini headless with its own approval mode",
+		in:   buildInput{kind: "gemini", headless: true, own: "-y"},
+		argv: "-o stream-json -y --prompt OPENING", stdin: task,
+	},
+	{
+		name: "gemini headless resumed",
+		in:   buildInput{kind: "gemini", id: minted, headless: true, resume: true, own: "--approval-mode=plan"},
+		argv: "-o stream-json --resume " + minted + " --approval-mode=plan --prompt OPENING", stdin: task, id: minted,
+	},
+	{
+		name: "gemini resumed",
+		in:   buildInput{kind: "gemini", id: minted, resume: true},
+		argv: "--resume " + minted + " --prompt-interactive OPENING", id: minted,
+	},
+	{
+		name: "opencode takes no id",
+		in:   buildInput{kind: "opencode", id: minted, model: "a/b", defaults: "--pure", own: "--agent build"},
+		argv: "--pure -m a/b --agent build --prompt OPENING", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
+	},
+	{
+		name: "opencode headless",
+		in:   buildInput{kind: "opencode", headless: true, model: "a/b", defaults: "--pure", own: "--agent build"},
+		argv: "run --pure --format json -m a/b --agent build -- OPENING",
+		env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task,
+	},
+	{
+		name: "opencode resumed",
+		in:   buildInput{kind: "opencode", id: "ses_1", resume: true},
+		argv: "--session ses_1", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, id: "ses_1",
+	},
+	{
+		name: "opencode headless resumed",
+		in:   buildInput{kind: "opencode", id: "ses_1", resume: true, headless: true},
+		argv: "run --format json --session ses_1 -- OPENING",
+		env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task, id: "ses_1",
+	},
+	{
+		name: "shell",
+		in:   buildInput{kind: agency.Shell, id: minted, model: "ignored", defaults: "-e", own: "one two"},
+		argv: "-e " + task + " one two",
+	},
+	{
+		name: "shell headless resumed",
+		in:   buildInput{kind: agency.Shell, headless: true, resume: true},
+		argv: task,
+	},
+	{
+		name: "custom",
+		in: buildInput{
+			kind: agency.Custom, headless: true, id: minted, defaults: "--task={prompt_file} --in {worktree}",
+			own: "{run_id}{run_id} {unknown} {{worktree}} $(date)",
+		},
+		argv: "--task=" + task + " --in /wt r_01r_01 {unknown} {/wt} $(date)",
+	},
+}
+
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	exe := harnesstest.Program(t)
-	type input struct {
-		kind          agency.RunnerKind
-		defaults, own string // arguments, separated by spaces
-		model, id     string
-		headless      bool
-		resume        bool
-	}
-	tests := []struct {
-		name  string
-		in    input
-		argv  string // after the program; OPENING, PROTOCOL and ALLOWED stand for the texts of that name
-		env   []string
-		stdin string
-		id    string
-	}{
-		{
-			name: "claude",
-			in:   input{kind: "claude_code", id: minted},
-			argv: "--permission-mode manual ALLOWED --append-system-prompt PROTOCOL --session-id " + minted + " -- OPENING",
-			env:  []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
-		},
-		{
-			name: "claude headless",
-			in:   input{kind: "claude_code", id: minted, headless: true},
-			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL" +
-				" --session-id " + minted + " -- OPENING",
-			env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task, id: minted,
-		},
-		{
-			name: "claude resumed with a model and arguments",
-			in: input{
-				kind: "claude_code", id: minted, resume: true, model: "opus",
-				defaults: "--add-dir /data", own: "--allowedTools Bash",
-			},
-			argv: "--add-dir /data --permission-mode manual ALLOWED --append-system-prompt PROTOCOL --model opus --resume " + minted +
-				" --allowedTools Bash -- OPENING",
-			env: []string{"DISABLE_AUTOUPDATER=1"}, id: minted,
-		},
-		{
-			name: "claude headless resumed without an id begins anew",
-			in:   input{kind: "claude_code", headless: true, resume: true},
-			argv: "-p --output-format stream-json --verbose --permission-mode acceptEdits ALLOWED --append-system-prompt PROTOCOL -- OPENING",
-			env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
-		},
-		{
-			name: "claude with a permission mode in the defaults",
-			in:   input{kind: "claude_code", defaults: "--permission-mode=plan"},
-			argv: "--permission-mode=plan ALLOWED --append-system-prompt PROTOCOL -- OPENING",
-			env:  []string{"DISABLE_AUTOUPDATER=1"},
-		},
-		{
-			name: "claude told to skip permissions",
-			in:   input{kind: "claude_code", own: "--dangerously-skip-permissions", headless: true},
-			argv: "-p --output-format stream-json --verbose ALLOWED --append-system-prompt PROTOCOL --dangerously-skip-permissions -- OPENING",
-			env:  []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, stdin: task,
-		},
-		{
-			name: "gemini",
-			in:   input{kind: "gemini", id: minted, model: "flash", defaults: "--skip-trust", own: "--debug"},
-			argv: "--skip-trust -m flash --session-id " + minted + " --debug --prompt-interactive OPENING", id: minted,
-		},
-		{
-			name: "gemini headless",
-			in:   input{kind: "gemini", id: minted, headless: true},
-			argv: "-o stream-json --approval-mode auto_edit --session-id " + minted + " --prompt OPENING", stdin: task, id: minted,
-		},
-		{
-			name: "gemini headless with its own approval mode",
-			in:   input{kind: "gemini", headless: true, own: "-y"},
-			argv: "-o stream-json -y --prompt OPENING", stdin: task,
-		},
-		{
-			name: "gemini headless resumed",
-			in:   input{kind: "gemini", id: minted, headless: true, resume: true, own: "--approval-mode=plan"},
-			argv: "-o stream-json --resume " + minted + " --approval-mode=plan --prompt OPENING", stdin: task, id: minted,
-		},
-		{
-			name: "gemini resumed",
-			in:   input{kind: "gemini", id: minted, resume: true},
-			argv: "--resume " + minted + " --prompt-interactive OPENING", id: minted,
-		},
-		{
-			name: "opencode takes no id",
-			in:   input{kind: "opencode", id: minted, model: "a/b", defaults: "--pure", own: "--agent build"},
-			argv: "--pure -m a/b --agent build --prompt OPENING", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
-		},
-		{
-			name: "opencode headless",
-			in:   input{kind: "opencode", headless: true, model: "a/b", defaults: "--pure", own: "--agent build"},
-			argv: "run --pure --format json -m a/b --agent build -- OPENING",
-			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task,
-		},
-		{
-			name: "opencode resumed",
-			in:   input{kind: "opencode", id: "ses_1", resume: true},
-			argv: "--session ses_1", env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, id: "ses_1",
-		},
-		{
-			name: "opencode headless resumed",
-			in:   input{kind: "opencode", id: "ses_1", resume: true, headless: true},
-			argv: "run --format json --session ses_1 -- OPENING",
-			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, stdin: task, id: "ses_1",
-		},
-		{
-			name: "shell",
-			in:   input{kind: agency.Shell, id: minted, model: "ignored", defaults: "-e", own: "one two"},
-			argv: "-e " + task + " one two",
-		},
-		{
-			name: "shell headless resumed",
-			in:   input{kind: agency.Shell, headless: true, resume: true},
-			argv: task,
-		},
-		{
-			name: "custom",
-			in: input{
-				kind: agency.Custom, headless: true, id: minted, defaults: "--task={prompt_file} --in {worktree}",
-				own: "{run_id}{run_id} {unknown} {{worktree}} $(date)",
-			},
-			argv: "--task=" + task + " --in /wt r_01r_01 {unknown} {/wt} $(date)",
-		},
-	}
-	for _, tt := range tests {
+	for _, tt := range builds {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := harness.Build(agency.CommandRequest{

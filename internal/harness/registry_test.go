@@ -47,7 +47,7 @@ func TestDocs(t *testing.T) {
 
 func agentsTable() string {
 	var b strings.Builder
-	b.WriteString("| runner | agent | program | npm package, tested version | tells by | is answered in its terminal |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| runner | agent | program | npm package, tested version | agency learns from | `agency answer` works |\n|---|---|---|---|---|---|\n")
 	for _, a := range harness.Agents() {
 		answered := "no"
 		if a.Answer != nil {

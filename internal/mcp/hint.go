@@ -17,6 +17,7 @@ var commands = map[string]struct {
 	"ls":             {tool: "run_list", options: map[string]string{"--all": "include_ended: true", "--all-repos": ""}},
 	"show":           {tool: "run_status", first: "run"},
 	"explain":        {tool: "run_explain", first: "run"},
+	"review":         {tool: "run_review", first: "run"},
 	"logs":           {tool: "run_output", first: "run"},
 	"diff":           {tool: "run_diff", first: "run"},
 	"run":            {tool: "run_create", options: map[string]string{"--prompt": "prompt: ...", "...": ""}},
@@ -24,7 +25,7 @@ var commands = map[string]struct {
 	"answer":         {tool: "run_answer", first: "run", options: map[string]string{"TEXT": "text: ..."}},
 	"wait":           {tool: "run_wait", first: "runs"},
 	"stop":           {tool: "run_stop", first: "run"},
-	"resume":         {tool: "run_resume", first: "run", options: map[string]string{"--restart": "restart: true", "--fresh": "fresh: true"}},
+	"resume":         {tool: "run_resume", first: "run", options: map[string]string{"--prompt": "prompt: ...", "TEXT": "", "--restart": "restart: true", "--fresh": "fresh: true"}},
 	"rm":             {tool: "run_remove", first: "run"},
 	"flag":           {tool: "run_flag", first: "run"},
 	"unflag":         {tool: "run_unflag", first: "run"},
@@ -52,7 +53,7 @@ var optionRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // hintFor returns a hint as a model can follow it: with tools of served in the place of commands,
 // and arguments of schema, the tool that failed, in the place of options. A command that no tool
-// does is for the user, and the hint says so.
+// does is for the user, which the hint adds.
 func hintFor(hint string, served map[string]bool, schema *jsonschema.Schema) string {
 	hint = commandRule().ReplaceAllStringFunc(hint, func(command string) string {
 		trimmed := strings.TrimRight(command, " ")

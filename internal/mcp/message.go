@@ -14,12 +14,12 @@ import (
 
 // letter is a message to send.
 type letter struct {
-	Run      string         `json:"to_run,omitempty" jsonschema:"to one run"`
+	Run      string         `json:"to_run,omitempty"`
 	Tag      string         `json:"to_tag,omitempty" jsonschema:"to the live runs with this tag"`
 	Owner    bool           `json:"to_owner,omitempty" jsonschema:"to the run or user that started your run"`
 	Repo     bool           `json:"to_repository,omitempty" jsonschema:"to all live runs of this repository"`
 	Everyone bool           `json:"to_everyone,omitempty" jsonschema:"to all live runs of every repository"`
-	User     bool           `json:"to_user,omitempty" jsonschema:"to the user"`
+	User     bool           `json:"to_user,omitempty"`
 	Type     string         `json:"msg_type,omitempty" jsonschema:"words with dots between them; default message"`
 	Text     string         `json:"text,omitempty"`
 	Payload  map[string]any `json:"payload,omitempty" jsonschema:"instead of a text"`
@@ -32,7 +32,7 @@ func (s *Server) addMessages(tools *toolset) error {
 		Limit   int `json:"limit,omitempty" jsonschema:"how many of the oldest"`
 	}
 	type ids struct {
-		Messages []string `json:"message_ids" jsonschema:"the ids of messages"`
+		Messages []string `json:"message_ids"`
 	}
 	return errors.Join(
 		add(tools, api.SendMessage, s.send),
@@ -84,11 +84,11 @@ func (s *Server) send(ctx context.Context, _ *sdk.CallToolRequest, in letter) (a
 
 func (s *Server) addWatchdog(tools *toolset) error {
 	type filter struct {
-		Run      string `json:"run,omitempty" jsonschema:"only those of one run"`
+		Run      string `json:"run,omitempty"`
 		Resolved bool   `json:"include_resolved,omitempty" jsonschema:"also those that are over"`
 	}
 	type ids struct {
-		Alerts []string `json:"alert_ids" jsonschema:"the ids of alerts"`
+		Alerts []string `json:"alert_ids"`
 	}
 	type timer struct {
 		Run     string `json:"run" jsonschema:"the run to write to"`

@@ -11,7 +11,6 @@ import (
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/view"
 )
 
 // row is a run in a list.
@@ -97,17 +96,28 @@ func (s *Server) addRuns(tools *toolset) error {
 	type filter struct {
 		Status  []agency.Label `json:"status,omitempty" jsonschema:"only these, also of runs that ended"`
 		Tag     string         `json:"tag,omitempty"`
-		Ended   bool           `json:"include_ended,omitempty" jsonschema:"also runs that ended"`
-		Removed bool           `json:"include_removed,omitempty" jsonschema:"also runs that were removed"`
+		Ended   bool           `json:"include_ended,omitempty" jsonschema:"also ended runs"`
+		Removed bool           `json:"include_removed,omitempty" jsonschema:"also removed runs"`
+	}
+	type review struct {
+		Run  string `json:"run" jsonschema:"its name, handle or id"`
+		Into string `json:"into,omitempty" jsonschema:"the branch; default: as for a landing"`
 	}
 	return errors.Join(
+		add(tools, api.ReviewRun, func(ctx context.Context, _ *sdk.CallToolRequest, in review) (any, error) {
+			r, err := s.find(ctx, in.Run)
+			if err != nil {
+				return nil, err
+			}
+			return s.review(ctx, string(r.ID), in.Into)
+		}),
 		add(tools, api.ListRuns, func(ctx context.Context, _ *sdk.CallToolRequest, in filter) (any, error) {
-			resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope(), Status: words(in.Status), Tag: in.Tag, Removed: in.Removed})
+			resp, err := api.Call(ctx, s.Client, api.ListRuns, api.ListRunsRequest{Dir: s.scope(), Status: words(in.Status), Tag: in.Tag, Removed: in.Removed, Order: api.OrderByNeed})
 			all := len(resp.Runs)
 			if !in.Ended && !in.Removed && len(in.Status) == 0 {
 				resp.Runs = slices.DeleteFunc(resp.Runs, func(r api.Run) bool { return r.State.Final() })
 			}
-			return map[string]any{"runs": newRows(view.ByNeed(resp.Runs)), "ended_omitted": all - len(resp.Runs)}, err
+			return map[string]any{"runs": newRows(resp.Runs), "ended_omitted": all - len(resp.Runs)}, err
 		}),
 		addKeys(tools, api.ShowRun, onRun(s, s.status)),
 		addKeys(tools, api.ExplainRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
@@ -148,4 +158,17 @@ func (s *Server) status(ctx context.Context, run string, _ api.RunRequest) (any,
 		d.Questions, d.Blockers, d.Risks, d.HowToTest = c.Questions, c.Blockers, c.Risks, c.HowToTest
 	}
 	return d, nil
+}
+
+// review returns what a run would bring into a branch, for a model.
+func (s *Server) review(ctx context.Context, run, into string) (any, error) {
+	resp, err := api.Call(ctx, s.Client, api.ReviewRun, api.ReviewRunRequest{Run: run, Into: into, Env: s.Env, Config: s.Config})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"run": newRow(&resp.Run), "target": resp.Target, "commits": resp.Commits, "files": resp.Files, "uncommitted": resp.Uncommitted,
+		"conflicts": resp.Conflicts, "checks": resp.Checks, "obstacle": resp.Obstacle, "code": resp.Code, "comments": resp.Comments,
+		"summary": resp.Summary, "how_to_test": resp.HowToTest, "risks": resp.Risks,
+	}, nil
 }

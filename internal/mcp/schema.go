@@ -17,12 +17,15 @@ type reportWord string
 // schemaOf returns the schema of the arguments In. A type with a closed set of values lists them.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[agency.Label]():       oneOf(agency.Labels()),
-		reflect.TypeFor[agency.AgentStatus](): oneOf(agency.AgentStatuses()),
-		reflect.TypeFor[agency.OnFailure]():   oneOf([]agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}),
-		reflect.TypeFor[agency.Decision]():    oneOf([]agency.Decision{agency.Allow, agency.Deny}),
-		reflect.TypeFor[api.SessionAction]():  oneOf([]api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}),
-		reflect.TypeFor[reportWord]():         oneOf(reportWords()),
+		reflect.TypeFor[agency.Label]():        oneOf(agency.Labels()),
+		reflect.TypeFor[agency.AgentStatus]():  oneOf(agency.AgentStatuses()),
+		reflect.TypeFor[agency.OnFailure]():    oneOf([]agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}),
+		reflect.TypeFor[agency.LandBy]():       oneOf([]agency.LandBy{agency.LandByQueue, agency.LandByNone}),
+		reflect.TypeFor[agency.Decision]():     oneOf([]agency.Decision{agency.Allow, agency.Deny}),
+		reflect.TypeFor[api.SessionAction]():   oneOf([]api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}),
+		reflect.TypeFor[agency.SandboxLevel](): oneOf(agency.SandboxLevels()),
+		reflect.TypeFor[agency.Network]():      oneOf(agency.Networks()),
+		reflect.TypeFor[reportWord]():          oneOf(reportWords()),
 	}})
 	if err != nil {
 		return nil, err

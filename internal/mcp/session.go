@@ -21,18 +21,19 @@ const mostAgents = 200
 type plan struct {
 	File        string           `json:"file,omitempty" jsonschema:"a plan: YAML, or a folder of NNN-name.md prompts"`
 	Text        string           `json:"yaml,omitempty" jsonschema:"the plan itself: agents with id, prompt, after: [ids], runner or preset, touches"`
-	Agents      []string         `json:"agents,omitempty" jsonschema:"instead of a plan: runners, such as claude_code:3, that all get prompt"`
+	Agents      []string         `json:"agents,omitempty" jsonschema:"instead of a plan: runners such as claude_code:3"`
 	Prompt      string           `json:"prompt,omitempty" jsonschema:"the common task of agents"`
 	Name        string           `json:"name,omitempty"`
-	Base        string           `json:"base,omitempty" jsonschema:"what to start from; deps for the merged results of dependencies"`
+	Base        string           `json:"base,omitempty" jsonschema:"what to start from; deps: the merged dependencies"`
 	MaxParallel int              `json:"max_parallel,omitempty" jsonschema:"how many at once"`
 	OnFailure   agency.OnFailure `json:"on_failure,omitempty" jsonschema:"when an agent fails"`
+	Land        agency.LandBy    `json:"land,omitempty" jsonschema:"how work lands"`
 }
 
 func (s *Server) source(in *plan) api.PlanSource {
 	source := api.PlanSource{
 		Path: in.File, Text: in.Text, Agents: append([]string{}, in.Agents...), Prompt: in.Prompt,
-		Name: in.Name, Base: in.Base, MaxParallel: in.MaxParallel, OnFailure: string(in.OnFailure),
+		Name: in.Name, Base: in.Base, MaxParallel: in.MaxParallel, OnFailure: string(in.OnFailure), Land: string(in.Land),
 	}
 	if source.Path != "" && !filepath.IsAbs(source.Path) {
 		source.Path = filepath.Join(s.Dir, source.Path)
@@ -55,6 +56,7 @@ type agentRow struct {
 	Attempts   int                 `json:"attempts,omitempty"`
 	Branch     string              `json:"branch,omitempty"`
 	Result     *agency.AgentResult `json:"result,omitempty"`
+	Landed     *api.AgentLanding   `json:"landed,omitempty"`
 }
 
 // sessionAnswer is the answer of most of the tools.
@@ -80,7 +82,7 @@ func newSessionAnswer(resp *api.ShowSessionResponse, statuses []agency.AgentStat
 		a := &agents[i]
 		answer.Agents = append(answer.Agents, agentRow{
 			ID: a.ID, Name: a.Name, Wave: a.Wave, Status: a.Status, After: a.After, Run: a.Run, Label: a.Label, Note: a.Note, WaitReason: a.WaitReason,
-			Error: a.Error, Attempts: a.Attempts, Branch: a.Branch, Result: a.Result,
+			Error: a.Error, Attempts: a.Attempts, Branch: a.Branch, Result: a.Result, Landed: a.Landed,
 		})
 	}
 	return answer
@@ -148,12 +150,13 @@ func (o *agentOutcome) update() api.SessionUpdate {
 func (s *Server) addSessionActs(tools *toolset) error {
 	type resumption struct {
 		Session     string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
-		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"keep the plan of the start although its files changed"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"keep the plan of its start"`
 	}
 	type retry struct {
 		Session     string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
-		Failed      bool   `json:"failed_only,omitempty" jsonschema:"only what failed, and what was cancelled because of it"`
-		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"keep the plan of the start although its files changed"`
+		Failed      bool   `json:"failed_only,omitempty" jsonschema:"only what failed and what it cancelled"`
+		PlanChanged bool   `json:"plan_changed_ok,omitempty" jsonschema:"keep the plan of its start"`
+		NewPlan     bool   `json:"new_plan,omitempty" jsonschema:"run by its files as of now"`
 	}
 	type update struct {
 		Session string         `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
@@ -187,7 +190,7 @@ func (s *Server) addSessionActs(tools *toolset) error {
 				return nil, err
 			}
 			return api.Call(ctx, s.Client, api.RetrySession, api.RetrySessionRequest{
-				Session: id, Dir: s.Dir, Failed: in.Failed, PlanChanged: in.PlanChanged, Env: s.Env, Config: s.Config,
+				Session: id, Dir: s.Dir, Failed: in.Failed, PlanChanged: in.PlanChanged, NewPlan: in.NewPlan, Env: s.Env, Config: s.Config,
 			})
 		}),
 		add(tools, api.UpdateSession, func(ctx context.Context, _ *sdk.CallToolRequest, in update) (any, error) {

@@ -111,12 +111,12 @@ func reportProgress(ctx context.Context, req *sdk.CallToolRequest, total time.Du
 		return func() {}
 	}
 	begin := time.Now()
-	say := func() { // when the client is gone, ctx ends
+	notify := func() { // when the client is gone, ctx ends
 		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 			ProgressToken: token, Message: text, Progress: time.Since(begin).Seconds(), Total: total.Seconds(),
 		})
 	}
-	say() // before the wait begins, since it may end at once
+	notify() // before the wait begins, since it may end at once
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -126,7 +126,7 @@ func reportProgress(ctx context.Context, req *sdk.CallToolRequest, total time.Du
 		for {
 			select {
 			case <-tick.C:
-				say()
+				notify()
 			case <-ctx.Done():
 				return
 			}

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/plain"
 )
 
 // readArguments decodes the arguments of a call strictly into in, a pointer, so that a model learns
@@ -50,9 +51,9 @@ func success(data any) (*sdk.CallToolResult, error) {
 // failure returns the answer of a failed tool: an error that the model can read and act on, not one
 // of the protocol. hintFor words its hint for the model.
 func failure(err error, hintFor func(string) string) *sdk.CallToolResult {
-	told := api.Failure(err).Error
-	told.Hint = hintFor(told.Hint)
-	text, encodeErr := encode(map[string]any{"error": told})
+	failure := api.Failure(err).Error
+	failure.Hint = hintFor(failure.Hint)
+	text, encodeErr := encode(map[string]any{"error": failure})
 	if encodeErr != nil {
 		text = []byte(`{"error":{"code":"E_INTERNAL"}}`)
 	}
@@ -89,7 +90,7 @@ func encode(data any) ([]byte, error) {
 		if err := json.Unmarshal(rest[begin:end+1], &text); err != nil {
 			return nil, err
 		}
-		if err := enc.Encode(agency.Visible(text)); err != nil {
+		if err := enc.Encode(plain.Visible(text)); err != nil {
 			return nil, err
 		}
 		out.Truncate(out.Len() - 1) // the newline that an encoder adds

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/plain"
 )
 
 // The texts of agents reach a model without characters that a terminal obeys or that are invisible
@@ -32,7 +33,7 @@ func FuzzEncode(f *testing.F) {
 		if err != nil || !json.Valid(data) {
 			t.Fatalf("%v: %s", err, data)
 		}
-		if agency.Visible(string(data)) != string(data) {
+		if plain.Visible(string(data)) != string(data) {
 			t.Errorf("got %q", data)
 		}
 	})

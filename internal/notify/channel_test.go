@@ -163,7 +163,7 @@ func TestBell(t *testing.T) {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
 	if err := at().Send(t.Context(), fullNotice()); err == nil || err.Error() != "no terminal is attached to the tmux server" || !notify.Final(err) {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("no terminal: %v", err)
 	}
 	failing := notify.NewBell("bell", func(context.Context) ([]string, error) { return nil, errors.New("no tmux") })
 	if err := failing.Send(t.Context(), fullNotice()); err == nil || notify.Final(err) {

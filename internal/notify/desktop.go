@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Desktop shows notices on the desktop of the session that the daemon belongs to.
@@ -51,7 +52,7 @@ var plainBody = strings.NewReplacer(`\`, `\\`, "&", "&amp;", "<", "&lt;", ">", "
 
 // shown returns the visible part of a text, in at most this many bytes.
 func shown(s string, most int) string {
-	s = strings.ReplaceAll(agency.Visible(s), "\t", " ")
+	s = strings.ReplaceAll(plain.Visible(s), "\t", " ")
 	if len(s) <= most {
 		return s
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
+	"agency/internal/plain"
 	"agency/internal/service"
 )
 
@@ -69,7 +71,7 @@ type Settings struct {
 	// Unrouted gets each alert once, and no reminder, while there are no routes. Its notices are not
 	// kept: the list of alerts has what it did not show.
 	Unrouted Channel
-	Quiet    agency.Hours
+	Quiet    duration.Hours
 	Zone     *time.Location // of the quiet hours
 	Outbox   Outbox
 	Log      *slog.Logger
@@ -83,7 +85,7 @@ const keep = 7 * 24 * time.Hour
 // Notifier sends notices through channels. All methods may be called from several goroutines.
 type Notifier struct {
 	Settings
-	lanes []*worker
+	workers []*worker
 	// unrouted holds the notices for the channel of that name; when it is full, more are dropped.
 	unrouted chan agency.Notice
 
@@ -94,7 +96,7 @@ type Notifier struct {
 func New(settings Settings) *Notifier {
 	n := &Notifier{Settings: settings, unrouted: make(chan agency.Notice, mostUnrouted)}
 	for _, r := range settings.Routes {
-		n.lanes = append(n.lanes, &worker{Route: r, wakeups: make(chan struct{}, 1)})
+		n.workers = append(n.workers, &worker{Route: r, wakeups: make(chan struct{}, 1)})
 	}
 	return n
 }
@@ -107,18 +109,20 @@ const mostUnrouted = 16
 func (n *Notifier) Start(ctx context.Context) error { return n.running.Start(ctx, n.begin) }
 
 func (n *Notifier) begin(ctx context.Context) error {
+	// A disk that takes nothing must not keep the daemon from its start: what is not done now is
+	// done at the next one.
 	if err := n.Tidy(ctx); err != nil {
-		return fmt.Errorf("start the channels: %w", err)
+		n.Log.Warn("tidy the outbox", "err", err)
 	}
 	// It waited for the end of quiet hours, which may have changed.
 	now := n.Now()
 	if err := n.Outbox.ReleaseDispatches(ctx, now, func(d *agency.Dispatch) time.Time { return released(d, now) }); err != nil {
-		return fmt.Errorf("start the channels: %w", err)
+		n.Log.Warn("release what waited for the end of quiet hours", "err", err)
 	}
-	for _, l := range n.lanes {
+	for _, l := range n.workers {
 		n.running.Go(func() { n.serve(ctx, l) })
 	}
-	if len(n.lanes) == 0 && n.Unrouted != nil {
+	if len(n.workers) == 0 && n.Unrouted != nil {
 		n.running.Go(func() { n.serveUnrouted(ctx) })
 	}
 	return nil
@@ -151,8 +155,8 @@ func (n *Notifier) Tidy(ctx context.Context) error {
 func (n *Notifier) Stop() { n.running.Stop() }
 
 func (n *Notifier) names() []string {
-	names := make([]string, 0, len(n.lanes))
-	for _, l := range n.lanes {
+	names := make([]string, 0, len(n.workers))
+	for _, l := range n.workers {
 		names = append(names, l.Channel.Name())
 	}
 	return names
@@ -162,7 +166,7 @@ func (n *Notifier) names() []string {
 // the disk: when it returns, the notice will be sent, whatever happens to the process. The same
 // notice again changes nothing.
 func (n *Notifier) Enqueue(ctx context.Context, notice agency.Notice) (channels []string, err error) {
-	if _, quiet := n.Quiet.Until(n.Now().In(n.Zone)); len(n.lanes) == 0 && n.Unrouted != nil && !quiet && !notice.Reminder {
+	if _, quiet := n.Quiet.Until(n.Now().In(n.Zone)); len(n.workers) == 0 && n.Unrouted != nil && !quiet && !notice.Reminder {
 		select {
 		case n.unrouted <- notice:
 		default:
@@ -178,19 +182,19 @@ func (n *Notifier) enqueue(ctx context.Context, notice agency.Notice, takes func
 	if notice.Payload == nil {
 		notice.Payload = json.RawMessage("{}")
 	}
-	lanes := []*worker{}
-	for _, l := range n.lanes {
+	workers := []*worker{}
+	for _, l := range n.workers {
 		if takes(l) {
-			lanes, channels = append(lanes, l), append(channels, l.Channel.Name())
+			workers, channels = append(workers, l), append(channels, l.Channel.Name())
 		}
 	}
-	if len(lanes) == 0 {
+	if len(workers) == 0 {
 		return nil, nil
 	}
 	if err := n.Outbox.AddDispatches(ctx, &notice, channels, n.Now()); err != nil {
 		return nil, fmt.Errorf("enqueue notice %s: %w", notice.ID, err)
 	}
-	for _, l := range lanes {
+	for _, l := range workers {
 		l.wake()
 	}
 	return channels, nil
@@ -231,7 +235,7 @@ func noChannel(channel string, known []string) error {
 			WithHint(`add one to the file that "agency config path" names: [notify.channels.desk] and kind = "desktop" below it; it takes effect within seconds`)
 	}
 	err := agency.Errorf(agency.CodeUsage, "there is no channel %q", channel)
-	if near := agency.Nearest(channel, known); near != "" {
+	if near := plain.Nearest(channel, known); near != "" {
 		return err.WithHint("did you mean: agency notify test %s", near)
 	}
 	return err.WithHint("agency notify ls")

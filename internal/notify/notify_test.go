@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/notify"
 	"agency/internal/sqlite"
 )
@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 		wantReceived(t, errorsOnly, "n1", "n3")
 		wantReceived(t, night, "n3")
 		if to, err := n.Enqueue(context.Background(), stuck); err != nil || !slices.Equal(to, []string{"all"}) {
-			t.Errorf("a stuck worker is told to %q, %v", to, err)
+			t.Errorf("a stuck worker is sent to %q, %v", to, err)
 		}
 	})
 }
@@ -217,7 +217,7 @@ func TestQuietHours(t *testing.T) {
 		desk, hook := &fake{name: "desk"}, &fake{name: "hook", do: sometimes(1)}
 		n := notify.New(notify.Settings{
 			Routes: []notify.Route{{Channel: desk, Urgent: []string{"worker.lost"}}, {Channel: hook}},
-			Quiet:  agency.Hours{From: 22 * 60, To: 7 * 60}, Zone: time.UTC, Outbox: openOutbox(t, path),
+			Quiet:  duration.Hours{From: 22 * 60, To: 7 * 60}, Zone: time.UTC, Outbox: openOutbox(t, path),
 			Log: slog.New(slog.DiscardHandler), Now: time.Now, Random: func() float64 { return 0.5 },
 		})
 		start(t, n)
@@ -252,7 +252,7 @@ func TestOtherQuietHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outbox := openOutbox(t, path)
 		hook, late := &fake{name: "hook", do: sometimes(1)}, &fake{name: "late", do: sometimes(9)}
-		with := func(quiet agency.Hours) *notify.Notifier {
+		with := func(quiet duration.Hours) *notify.Notifier {
 			n := notify.New(notify.Settings{
 				Routes: []notify.Route{{Channel: hook}, {Channel: late, Urgent: []string{"worker.error"}}},
 				Quiet:  quiet, Zone: time.UTC, Outbox: outbox, Log: slog.New(slog.DiscardHandler), Now: time.Now, Random: func() float64 { return 0.5 },
@@ -260,14 +260,14 @@ func TestOtherQuietHours(t *testing.T) {
 			start(t, n)
 			return n
 		}
-		n := with(agency.Hours{From: 22 * 60, To: 7 * 60})
+		n := with(duration.Hours{From: 22 * 60, To: 7 * 60})
 		time.Sleep(22*time.Hour - 500*time.Millisecond)
 		enqueue(t, n, notice("evening"))
 		time.Sleep(time.Hour) // the next tries of late come after 40 minutes and after two hours
 		synctest.Wait()
 		tries := len(late.received())
 		n.Stop()
-		with(agency.Hours{From: 3 * 60, To: 7 * 60})
+		with(duration.Hours{From: 3 * 60, To: 7 * 60})
 		synctest.Wait()
 		wantReceived(t, hook, "evening", "evening")
 		if got := len(late.received()); got != tries {
@@ -469,125 +469,5 @@ func TestBrokenOutbox(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		wantReceived(t, desk, "n1", "n2")
-	})
-}
-
-// crashing is an outbox of a process that may die after a send, before the success is recorded.
-type crashing struct {
-	*memory
-	dies func() bool
-	died bool
-}
-
-var errCrash = errors.New("killed")
-
-func (c *crashing) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
-	if c.died = c.died || c.dies(); c.died {
-		<-ctx.Done() // nothing happens in a dead process
-		return errCrash
-	}
-	return c.memory.RecordDispatch(ctx, d)
-}
-
-// In any history of notices, failures and crashes, a channel that answers gets each notice once,
-// plus at most once for each crash between the sending and its record, and never again after the
-// notice was given up.
-func TestHistories(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		script := rapid.SliceOfN(rapid.SampledFrom([]string{"notice", "again", "crash", "restart", "wait", "long"}), 1, 12).Draw(rt, "script")
-		outcomes := rapid.SliceOfN(rapid.Bool(), 0, 40).Draw(rt, "fails")
-		inputClosed := rapid.Bool().Draw(rt, "deaf")
-		synctest.Test(t, func(t *testing.T) {
-			successes, crashes, calls := map[string]int{}, 0, 0
-			var mu sync.Mutex
-			send := func(_ context.Context, n *agency.Notice) error {
-				mu.Lock()
-				defer mu.Unlock()
-				calls++
-				if inputClosed || calls <= len(outcomes) && outcomes[calls-1] {
-					return errors.New("no")
-				}
-				successes[n.ID]++
-				return nil
-			}
-			store := &memory{}
-			armed := false
-			begin := func() (*notify.Notifier, *crashing) {
-				outbox := &crashing{memory: store, dies: func() bool {
-					mu.Lock()
-					defer mu.Unlock()
-					return armed
-				}}
-				n := newNotifier(outbox, notify.Route{Channel: &fake{name: "desk", do: send}})
-				start(t, n)
-				return n, outbox
-			}
-			n, _ := begin()
-			ids := []string{}
-			for i, step := range script {
-				switch step {
-				case "notice":
-					ids = append(ids, fmt.Sprint("n", i))
-					enqueue(t, n, notice(ids[len(ids)-1]))
-				case "again":
-					if len(ids) > 0 {
-						enqueue(t, n, notice(ids[i%len(ids)]))
-					}
-				case "crash":
-					mu.Lock()
-					armed = true
-					mu.Unlock()
-					ids = append(ids, fmt.Sprint("c", i))
-					enqueue(t, n, notice(ids[len(ids)-1]))
-					synctest.Wait()
-					crashes++
-					n.Stop()
-					mu.Lock()
-					armed = false
-					mu.Unlock()
-					n, _ = begin()
-				case "restart":
-					n.Stop()
-					n, _ = begin()
-				case "wait":
-					time.Sleep(10 * time.Second)
-				case "long":
-					time.Sleep(26 * time.Hour)
-				}
-				synctest.Wait()
-			}
-			time.Sleep(40 * time.Hour)
-			synctest.Wait()
-			n.Stop()
-			doubles := 0
-			for _, id := range ids {
-				found, err := store.Dispatches(context.Background(), id)
-				if err != nil || len(found) != 1 || !found[0].Settled() {
-					t.Fatalf("%s is not settled: %+v, %v", id, found, err)
-				}
-				sent := found[0].SentAt != nil
-				if sent == (found[0].DeadAt != nil) || sent && successes[id] == 0 {
-					t.Fatalf("%s arrived %d times: %+v", id, successes[id], found[0])
-				}
-				if successes[id] > 1 {
-					doubles += successes[id] - 1
-				}
-			}
-			if doubles > crashes {
-				t.Fatalf("%d doubles with %d crashes: %v", doubles, crashes, successes)
-			}
-			before := calls
-			n, _ = begin()
-			for _, id := range ids {
-				enqueue(t, n, notice(id))
-			}
-			time.Sleep(40 * time.Hour)
-			synctest.Wait()
-			n.Stop()
-			if calls != before {
-				t.Fatalf("%d sends after all was settled", calls-before)
-			}
-		})
 	})
 }

@@ -101,7 +101,7 @@ func TestWebhookFailures(t *testing.T) {
 	server.Close()
 	err := notify.NewWebhook("hook", server.URL+"/TOKEN", nil, true, clock).Send(t.Context(), fullNotice())
 	if err == nil || strings.Contains(err.Error(), "TOKEN") {
-		t.Errorf("with nobody there: %v", err)
+		t.Errorf("with the receiver gone: %v", err)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
+	unused := closed.Addr().String()
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestWords(t *testing.T) {
 		err  error
 		want string
 	}{
-		{hook("http://"+nobody+"/TOKEN", true), "nothing listens at " + nobody},
+		{hook("http://"+unused+"/TOKEN", true), "nothing listens at " + unused},
 		{hook(plain.URL+"/TOKEN", true), "the receiver closed the connection without an answer"},
 		{hook(vast.URL, true), "the receiver gave an answer that is not HTTP, or too large"},
 		{hook(strings.Replace(plain.URL, "http:", "https:", 1), true), "the receiver does not speak https"},

@@ -35,10 +35,17 @@ type Trust interface {
 	SetupProblem(ctx context.Context, repo agency.Repo, base string, setup []string) string
 }
 
+// Sandbox is what this machine can enforce.
+type Sandbox interface {
+	// Check returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level.
+	Check(ctx context.Context, level agency.SandboxLevel) error
+}
+
 // Init sets repositories up for agency.
 type Init struct {
-	Git   Git
-	Trust Trust
+	Git     Git
+	Trust   Trust
+	Sandbox Sandbox
 }
 
 // Repo writes what agency needs in a repository into the client's worktree. With DryRun it writes
@@ -74,6 +81,10 @@ func (i Init) Repo(ctx context.Context, req api.InitRepoRequest) (api.InitRepoRe
 		}
 	}
 	resp := p.response(root, cfg, &req)
+	if err := i.Sandbox.Check(ctx, agency.SandboxProcess); err != nil {
+		e := agency.AsError(err)
+		resp.SandboxProblem = e.Message + "; " + e.Hint
+	}
 	if len(p.project.Setup) > 0 {
 		resp.SetupNote = i.Trust.SetupProblem(ctx, repo, base, p.project.Setup)
 	}
@@ -228,7 +239,7 @@ func (p *plan) response(root string, cfg *config.Config, req *api.InitRepoReques
 	}
 	project, defaults := &p.project, agency.DefaultProject()
 	add("project.type", project.Type, "other", project.Type != "")
-	add("project.sandbox", project.Sandbox, "", project.Sandbox != defaults.Sandbox)
+	add("project.sandbox", string(project.Sandbox.Level), "", project.Sandbox.Level != defaults.Sandbox.Level)
 	add("ids.format", project.HandleFormat, usersFormat(cfg), project.HandleFormat != "")
 	add("defaults.base", project.Base, cfg.Defaults.Base, project.Base != "")
 	add("defaults.runner", project.Runner, cfg.Defaults.Runner, project.Runner != "")

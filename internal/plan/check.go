@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Check checks a filled plan by itself: ids, dependencies, waves, limits, and that no two agents
@@ -55,36 +56,38 @@ func settingFault(key, format string, args ...any) *agency.Error {
 }
 
 func validateSettings(p *agency.Plan) error {
-	if problem := agency.LineProblem(p.Name); problem != "" {
-		return settingFault("name", "the name of the plan %s", problem).WithHint("a name is one line of at most %d characters", agency.LongestLine)
+	var faults Faults
+	if problem := plain.LineProblem(p.Name); problem != "" {
+		faults.Add(settingFault("name", "the name of the plan %s", problem).WithHint("a name is one line of at most %d characters", plain.LongestLine))
 	}
 	if problem := baseProblem(p.Base); problem != "" {
-		return settingFault("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", agency.BaseDeps)
+		faults.Add(settingFault("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", agency.BaseDeps))
 	}
 	if p.MaxParallel < 1 || p.MaxParallel > agency.MaxParallelAgents {
-		return settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, agency.MaxParallelAgents).
-			WithHint("leave it out for %d", agency.DefaultParallel)
+		faults.Add(settingFault("max_parallel", "max_parallel is %d, not between 1 and %d", p.MaxParallel, agency.MaxParallelAgents).
+			WithHint("leave it out for %d", agency.DefaultParallel))
 	}
 	for _, runner := range slices.Sorted(maps.Keys(p.Limits)) {
 		if n := p.Limits[runner]; n < 1 || n > agency.MaxParallelAgents {
-			return settingFault("limits", "the limit of %q is %d, not between 1 and %d", agency.Clip(runner), n, agency.MaxParallelAgents).
-				WithHint("leave it out for no limit but max_parallel")
+			faults.Add(settingFault("limits", "the limit of %q is %d, not between 1 and %d", plain.Clip(runner), n, agency.MaxParallelAgents).
+				WithHint("leave it out for no limit but max_parallel"))
 		}
 	}
 	policies := []agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}
 	if !slices.Contains(policies, p.OnFailure) {
-		return settingFault("on_failure", "on_failure is %q", agency.Clip(string(p.OnFailure))).WithHint("one of: stop, continue, ask")
+		faults.Add(settingFault("on_failure", "on_failure is %q", plain.Clip(string(p.OnFailure))).WithHint("one of: stop, continue, ask"))
 	}
 	if len(p.Agents) > agency.MaxAgents {
-		return settingFault("agents", "the plan has %d agents, more than %d", len(p.Agents), agency.MaxAgents).WithHint("split it into several plans")
+		faults.Add(settingFault("agents", "the plan has %d agents, more than %d", len(p.Agents), agency.MaxAgents).WithHint("split it into several plans"))
 	}
-	return nil
+	return faults.Err()
 }
 
 func validateAgent(p *agency.Plan, i int) error {
+	var faults Faults
 	a := &p.Agents[i]
 	bad := func(key, format string, args ...any) *agency.Error {
-		return agentFault(p, i, key, "agent %q: "+format, append([]any{agency.Clip(a.ID)}, args...)...)
+		return agentFault(p, i, key, "agent %q: "+format, append([]any{plain.Clip(a.ID)}, args...)...)
 	}
 	wrap := func(key string, err error) error {
 		e := agency.AsError(err)
@@ -94,47 +97,51 @@ func validateAgent(p *agency.Plan, i int) error {
 		e := agency.AsError(err)
 		return agentFault(p, i, "id", "%s", e.Message).WithHint("%s", e.Hint)
 	}
-	if problem := agency.LineProblem(a.Name); problem != "" {
-		return bad("name", "its name %s", problem).WithHint("a name is one line of at most %d characters", agency.LongestLine)
+	if problem := plain.LineProblem(a.Name); problem != "" {
+		faults.Add(bad("name", "its name %s", problem).WithHint("a name is one line of at most %d characters", plain.LongestLine))
 	}
 	if err := agency.CheckPrompt(a.Prompt); err != nil {
 		key := "prompt"
 		if a.PromptPath != "" {
 			key = "prompt_path"
 		}
-		return wrap(key, err)
+		faults.Add(wrap(key, err))
 	}
 	for _, tag := range a.Tags {
 		if err := agency.CheckWord("tag", tag); err != nil {
-			return wrap("tags", err)
+			faults.Add(wrap("tags", err))
 		}
 	}
 	if strings.HasPrefix(a.Model, "-") {
-		return bad("model", "the model %q begins with a dash", agency.Clip(a.Model)).WithHint("options of the runner go into args")
+		faults.Add(bad("model", "the model %q begins with a dash", plain.Clip(a.Model)).WithHint("options of the runner go into args"))
 	}
 	for _, arg := range a.Args {
 		if strings.ContainsRune(arg, 0) {
-			return bad("args", "an argument holds a NUL byte")
+			faults.Add(bad("args", "an argument holds a NUL byte"))
+			break
 		}
 	}
-	if problem := baseProblem(a.Base); problem != "" {
-		return bad("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", agency.BaseDeps)
+	if problem := baseProblem(a.Base); problem != "" && a.Base != p.Base {
+		faults.Add(bad("base", "base %s", problem).WithHint("a branch, tag or commit, or %s for the results of the agents before", agency.BaseDeps))
 	}
 	for _, limit := range []struct {
 		key string
 		d   time.Duration
 	}{{"timeout", a.Timeout}, {"idle_timeout", a.IdleTimeout}} {
 		if limit.d != 0 && (limit.d < time.Second || limit.d > agency.MaxTimeout) {
-			return bad(limit.key, "%s is %s, not between 1s and %s", limit.key, limit.d, "720h").WithHint("leave it out for no limit, or give a duration such as 90s, 30m or 2h")
+			faults.Add(bad(limit.key, "%s is %s, not between 1s and %s", limit.key, limit.d, "720h").WithHint("leave it out for no limit, or give a duration such as 90s, 30m or 2h"))
 		}
 	}
 	if a.Retries < 0 || a.Retries > agency.MaxRetries {
-		return bad("retries", "retries is %d, not between 0 and %d", a.Retries, agency.MaxRetries)
+		faults.Add(bad("retries", "retries is %d, not between 0 and %d", a.Retries, agency.MaxRetries))
 	}
 	if a.DoneWhen != agency.DoneWhenReady && a.DoneWhen != agency.DoneWhenExit {
-		return bad("done_when", "done_when is %q", agency.Clip(string(a.DoneWhen))).WithHint("one of: ready, exit")
+		faults.Add(bad("done_when", "done_when is %q", plain.Clip(string(a.DoneWhen))).WithHint("one of: ready, exit"))
 	}
-	return nil
+	if a.Land != "" && a.Land != agency.LandByQueue && a.Land != agency.LandByMerge {
+		faults.Add(bad("land", "land is %q", plain.Clip(string(a.Land))).WithHint("one of: queue, merge, none"))
+	}
+	return faults.Err()
 }
 
 // positions returns the index of each id in the plan. The ids must differ so that branches and log
@@ -146,9 +153,9 @@ func positions(p *agency.Plan) (map[string]int, error) {
 		id := p.Agents[i].ID
 		fold := strings.ToLower(id)
 		if first, taken := folded[fold]; taken {
-			e := agentFault(p, i, "id", "two agents have the id %q", agency.Clip(id))
+			e := agentFault(p, i, "id", "two agents have the id %q", plain.Clip(id))
 			if other := p.Agents[first].ID; other != id {
-				e = agentFault(p, i, "id", "the ids %q and %q differ in upper and lower case only", agency.Clip(other), agency.Clip(id))
+				e = agentFault(p, i, "id", "the ids %q and %q differ in upper and lower case only", plain.Clip(other), plain.Clip(id))
 			}
 			if !faults.Add(e.WithHint("give each agent an id of its own")) {
 				break
@@ -173,9 +180,9 @@ func validateWaves(p *agency.Plan, g *planGraph) error {
 		}
 		for _, j := range g.after[i] {
 			if before := &p.Agents[j]; before.Wave >= a.Wave {
-				told := agentFault(p, i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
+				contradiction := agentFault(p, i, "wave", "agent %q is in wave %d and comes after %q, which is in wave %d", a.ID, a.Wave, before.ID, before.Wave).
 					WithHint("leave out the wave: it follows from after; or say wave: %d", before.Wave+1)
-				if !faults.Add(told) {
+				if !faults.Add(contradiction) {
 					return faults
 				}
 				break

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"agency"
@@ -18,7 +19,7 @@ func planKeys() []string {
 }
 
 func settingKeys() []string {
-	return []string{"runner", "preset", "model", "args", "tags", "headless", "timeout", "idle_timeout", "retries", "done_when"}
+	return []string{"runner", "preset", "model", "args", "tags", "headless", "sandbox", "network", "timeout", "idle_timeout", "retries", "done_when", "land"}
 }
 
 func agentKeys() []string {
@@ -27,11 +28,12 @@ func agentKeys() []string {
 
 // settings are the values that an agent can take from the defaults.
 type settings struct {
-	runner, preset, model, doneWhen string
-	args, tags                      []string
-	headless                        *bool
-	timeout, idleTimeout            time.Duration
-	retries                         int
+	runner, preset, model, doneWhen, land string
+	sandbox, network                      string
+	args, tags                            []string
+	headless                              *bool
+	timeout, idleTimeout                  time.Duration
+	retries                               int
 }
 
 func (s *settings) read(f fields) {
@@ -41,10 +43,13 @@ func (s *settings) read(f fields) {
 	read(f, "args", &s.args, texts)
 	read(f, "tags", &s.tags, texts)
 	read(f, "headless", &s.headless, boolean)
+	read(f, "sandbox", &s.sandbox, text)
+	read(f, "network", &s.network, text)
 	read(f, "timeout", &s.timeout, duration)
 	read(f, "idle_timeout", &s.idleTimeout, duration)
 	read(f, "retries", &s.retries, number)
 	read(f, "done_when", &s.doneWhen, text)
+	read(f, "land", &s.land, text)
 }
 
 // of returns the defaults for one agent. The model and the arguments belong to a runner: an agent
@@ -81,7 +86,7 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 		}
 		return ""
 	})
-	l.settings = f.places("")
+	l.settings = f.places(document.Position{})
 	p, onFailure := &agency.Plan{}, ""
 	read(f, "name", &p.Name, text)
 	read(f, "base", &p.Base, text)
@@ -96,12 +101,12 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 			case slices.Contains(planKeys(), key):
 				return "it belongs at the top, outside of defaults"
 			case slices.Contains(agentKeys(), key):
-				return "each agent says it itself"
+				return "write it with each agent"
 			}
 			return ""
 		})
 		defaults.read(of)
-		for key, at := range of.places("") {
+		for key, at := range of.places(document.Position{}) {
 			if _, taken := l.settings[key]; !taken {
 				l.settings[key] = at
 			}
@@ -112,15 +117,18 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 	case agents == nil && found.Len() == 0:
 		found.Add(root.At, noAgents, "the plan has no agents")
 	case agents == nil:
-	case agents.Kind != document.List:
-		found.Add(agents.At, "agents:\n  - id: one\n    prompt: fix the login test", "agents must be a list, not %s", agents.Words())
-	case len(agents.Items) == 0:
+	case agents.Kind != document.List && agents.Kind != document.Table:
+		found.Add(agents.At, noAgents, "agents must be a list, or a table by their ids, not %s", agents.Words())
+	case len(agents.Items)+len(agents.Fields) == 0:
 		found.Add(agents.At, noAgents, "the plan has no agents")
-	case len(agents.Items) > agency.MaxAgents:
-		found.Add(agents.At, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Items), agency.MaxAgents)
+	case len(agents.Items)+len(agents.Fields) > agency.MaxAgents:
+		found.Add(agents.At, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Items)+len(agents.Fields), agency.MaxAgents)
 	default:
 		for _, v := range agents.Items {
-			p.Agents = append(p.Agents, l.agent(found, v, &defaults, dir))
+			p.Agents = append(p.Agents, l.agent(found, v, nil, &defaults, dir))
+		}
+		for _, field := range agents.Fields {
+			p.Agents = append(p.Agents, l.agent(found, field.Value, field, &defaults, dir))
 		}
 	}
 	return p, problemsErr(found)
@@ -134,7 +142,7 @@ func problemsErr(found *document.Problems) error {
 	}
 	e := agency.AsError(err)
 	lines, _ := e.Details["problems"].([]string)
-	e.Message = among(e.Message, lines, found.Len())
+	e.Message = among(e.Message, lines, strconv.Itoa(found.Len()-1))
 	return e
 }
 
@@ -164,17 +172,22 @@ func (f fields) limits() map[string]int {
 	return limits
 }
 
-func (l *loader) agent(found *document.Problems, v *document.Value, defaults *settings, dir string) agency.PlanAgent {
+// agent reads one agent. named is its field in a table of agents, whose key is the id; nil in a
+// list.
+func (l *loader) agent(found *document.Problems, v *document.Value, named *document.Field, defaults *settings, dir string) agency.PlanAgent {
 	before := found.Len()
 	f := fieldsOf(found, v, "an agent", agentKeys(), func(key string) string {
-		if slices.Contains(planKeys(), key) {
+		switch {
+		case key == "needs" || key == "depends_on":
+			return `say "after"`
+		case slices.Contains(planKeys(), key):
 			return "it belongs to the whole plan: write it at the top"
 		}
 		return ""
 	})
-	at := f.places(found.Place(v.At))
+	at := f.places(v.At)
 	for _, key := range settingKeys() { // the values from the defaults have their places there
-		if _, own := at[key]; !own && l.settings[key] != "" {
+		if _, own := at[key]; !own && l.settings[key].text != "" {
 			at[key] = l.settings[key]
 		}
 	}
@@ -183,17 +196,25 @@ func (l *loader) agent(found *document.Problems, v *document.Value, defaults *se
 	s.read(f)
 	a := agency.PlanAgent{
 		Runner: s.runner, Preset: s.preset, Model: s.model, Args: slices.Clone(s.args), Tags: slices.Clone(s.tags), Headless: s.headless,
-		Timeout: s.timeout, IdleTimeout: s.idleTimeout, Retries: s.retries, DoneWhen: agency.DoneWhen(s.doneWhen),
+		Sandbox: agency.SandboxLevel(s.sandbox), Network: agency.Network(s.network),
+		Timeout: s.timeout, IdleTimeout: s.idleTimeout, Retries: s.retries, DoneWhen: agency.DoneWhen(s.doneWhen), Land: agency.LandBy(s.land),
 	}
-	read(f, "id", &a.ID, text)
+	switch own := f.values["id"]; {
+	case named == nil:
+		read(f, "id", &a.ID, text)
+	case own != nil:
+		found.Add(own.At, "leave out one of the two: agents is a table by their ids, or a list", "the agent %s has another id inside", document.Quoted(named.Key))
+	default:
+		a.ID, at["id"] = named.Key, place{found.Place(named.At), named.At.Line}
+	}
 	read(f, "name", &a.Name, text)
 	read(f, "prompt", &a.Prompt, text)
 	read(f, "base", &a.Base, text)
-	read(f, "after", &a.After, texts)
+	read(f, "after", &a.After, oneOrMore)
 	read(f, "wave", &a.Wave, counted)
 	read(f, "touches", &a.Touches, texts)
 	clean := found.Len() == before // otherwise the missing value may be there, under a wrong key
-	if clean && f.values["id"] == nil {
+	if clean && named == nil && f.values["id"] == nil {
 		found.Add(v.At, "give it one: id: 001", "the agent has no id")
 	}
 	if clean && f.values["prompt"] == nil && f.values["prompt_path"] == nil {
@@ -227,11 +248,14 @@ func (l *loader) prompt(f fields, a *agency.PlanAgent, dir string) {
 	}
 }
 
-// places returns the places of a table's keys, and of the table itself.
-func (f fields) places(table string) places {
-	at := places{"": table}
+// places returns the places of a table's keys, and of the table itself; a zero table has none.
+func (f fields) places(table document.Position) places {
+	at := places{}
+	if table.Line > 0 {
+		at[""] = place{f.Place(table), table.Line}
+	}
 	for key, v := range f.values {
-		at[key] = f.Place(v.At)
+		at[key] = place{f.Place(v.At), v.At.Line}
 	}
 	return at
 }

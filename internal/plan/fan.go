@@ -43,7 +43,7 @@ func (l *loader) fan() (*agency.Plan, error) {
 		if counted {
 			var err error
 			if n, err = strconv.Atoi(many); err != nil || n < 1 {
-				return nil, bad("%s does not say how many agents: %s is no number from 1", document.Quoted(word), document.Quoted(many))
+				return nil, bad("%s does not name how many agents: %s is not a number from 1", document.Quoted(word), document.Quoted(many))
 			}
 		}
 		if runner == "" {

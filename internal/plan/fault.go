@@ -10,7 +10,7 @@ import (
 type Faults []*agency.Error
 
 // maxFaults is the maximum number of faults that are reported at once.
-const maxFaults = 5
+const maxFaults = 100
 
 // Error returns the message of the first fault.
 func (f Faults) Error() string { return f[0].Error() }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"agency"
 	"agency/internal/document"
+	"agency/internal/plain"
 )
 
 // form is the form of a plan; a valid one needs four levels.
@@ -80,6 +80,14 @@ func filled(s string) error {
 
 func texts(v *document.Value) ([]string, error) { return v.AsStrings(filled) }
 
+// oneOrMore reads a list of texts, or one text in its place.
+func oneOrMore(v *document.Value) ([]string, error) {
+	if one, err := text(v); err == nil {
+		return []string{one}, nil
+	}
+	return texts(v)
+}
+
 func boolean(v *document.Value) (*bool, error) {
 	value, err := v.AsBool()
 	return &value, err
@@ -102,7 +110,7 @@ func counted(v *document.Value) (int, error) {
 func duration(v *document.Value) (time.Duration, error) {
 	d, err := v.AsDuration()
 	if err == nil && d <= 0 {
-		err = document.Hinted(fmt.Errorf("is %s", agency.Clip(v.Text)), "leave the key out for no limit")
+		err = document.Hinted(fmt.Errorf("is %s", plain.Clip(v.Text)), "leave the key out for no limit")
 	}
 	return d, err
 }

@@ -41,7 +41,7 @@ func (l *loader) folder() (*agency.Plan, error) {
 	}
 	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(promptOrder(a), promptOrder(b)) }) // 001-02 after 001
 	p := &agency.Plan{Name: filepath.Base(dir), Path: l.src.Path}
-	l.settings = places{"": l.shown(l.src.Path)}
+	l.settings = places{"": {text: l.shown(l.src.Path)}}
 	var ignored []string
 	for _, entry := range entries {
 		name := entry.Name()
@@ -62,7 +62,7 @@ func (l *loader) folder() (*agency.Plan, error) {
 			return nil, fmt.Errorf("%s: %w", l.shown(l.src.Path), err)
 		}
 		p.Agents = append(p.Agents, agency.PlanAgent{ID: number[1], Name: strings.TrimSuffix(name, ".md"), Prompt: text, PromptPath: path})
-		l.agents = append(l.agents, places{"": l.shown(filepath.Join(l.src.Path, name))})
+		l.agents = append(l.agents, places{"": {text: l.shown(filepath.Join(l.src.Path, name))}})
 	}
 	if len(p.Agents) == 0 {
 		return nil, agency.Errorf(agency.CodePlanInvalid, "the folder %s holds no prompt", l.shown(l.src.Path)).

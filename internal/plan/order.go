@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Fill fills in what a plan leaves open: the default limits and rules, names, the dependencies that
@@ -35,6 +36,9 @@ func Fill(p *agency.Plan) error {
 		}
 		if a.DoneWhen == "" {
 			a.DoneWhen = agency.DoneWhenReady
+		}
+		if a.Land == agency.LandByNone {
+			a.Land = ""
 		}
 		for _, list := range []*[]string{&a.Args, &a.Tags, &a.Touches} {
 			if *list == nil {
@@ -168,13 +172,13 @@ func unknownAgent(p *agency.Plan, i int, id string, ids map[string]int) error {
 			known = append(known, p.Agents[k].ID)
 		}
 	}
-	err := agentFault(p, i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, agency.Clip(id))
+	err := agentFault(p, i, "after", "agent %q comes after %q, and the plan has no such agent", p.Agents[i].ID, plain.Clip(id))
 	for spelled := range ids {
 		if strings.EqualFold(spelled, id) {
 			return err.WithHint("did you mean %s?", spelled)
 		}
 	}
-	if near := agency.Nearest(id, known); near != "" {
+	if near := plain.Nearest(id, known); near != "" {
 		return err.WithHint("did you mean %s?", near)
 	}
 	if len(known) == 0 {

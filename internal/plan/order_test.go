@@ -81,65 +81,70 @@ func TestPlanWaves(t *testing.T) {
 	}
 }
 
+// planFaults are plans that are refused, by what is wrong with them.
+var planFaults = map[string]struct {
+	plan          *agency.Plan
+	change        func(p *agency.Plan)
+	message, hint string
+}{
+	"no agents":           {&agency.Plan{}, nil, "has no agents", "agents:"},
+	"circle":              {agents("001: 002", "002: 001"), nil, "001 -> 002 -> 001", "take one of these out"},
+	"long circle":         {agents("x", "a: x b", "b: x c", "c: a"), nil, "a -> b -> c -> a", ""},
+	"itself":              {agents("a: a"), nil, "comes after itself", ""},
+	"unknown":             {agents("first", "second: frist"), nil, `"second" comes after "frist", and the plan has no such agent`, "did you mean first?"},
+	"unknown, case":       {agents("First", "b: first"), nil, "no such agent", "did you mean First?"},
+	"unknown, far":        {agents("a", "b: zzzzzz"), nil, "no such agent", "the first of its agents are a"},
+	"unknown, alone":      {agents("b: zzzzzz"), nil, "no such agent", "there is no other agent"},
+	"twice in after":      {agents("a", "b: a a"), nil, `names "a" twice`, ""},
+	"same id":             {agents("a", "b", "a"), nil, `two agents have the id "a"`, ""},
+	"same id, folded":     {agents("Login", "login"), nil, `"Login" and "login" differ in upper and lower case only`, ""},
+	"id with a slash":     {agents("a/b"), nil, `the agent id "a/b" is not allowed`, "letters, digits"},
+	"id with dots":        {agents("a..b"), nil, "not allowed", ""},
+	"id with a lock":      {agents("a.lock"), nil, "not allowed", ""},
+	"id with a dot":       {agents("a."), nil, "not allowed", ""},
+	"id with a dash":      {agents("-a"), nil, "not allowed", ""},
+	"long id":             {agents(strings.Repeat("a", 65)), nil, "not allowed", ""},
+	"no prompt":           {agents("a"), func(p *agency.Plan) { p.Agents[0].Prompt = " \n" }, "the prompt is empty", ""},
+	"wave too low":        {agents("a", "b: a"), func(p *agency.Plan) { p.Agents[1].Wave = 1 }, `agent "b" is in wave 1 and comes after "a", which is in wave 1`, "wave: 2"},
+	"waves against after": {agents("a", "b: a"), func(p *agency.Plan) { p.Agents[0].After, p.Agents[0].Wave, p.Agents[1].Wave = nil, 2, 1 }, `agent "b" is in wave 1 and comes after "a", which is in wave 2`, "wave: 3"},
+	"negative wave":       {agents("a"), func(p *agency.Plan) { p.Agents[0].Wave = -1 }, "in wave -1", ""},
+	"too parallel":        {agents("a"), func(p *agency.Plan) { p.MaxParallel = -1 }, "max_parallel is -1", ""},
+	"limit":               {agents("a"), func(p *agency.Plan) { p.Limits = map[string]int{"codex": 0} }, `the limit of "codex" is 0`, ""},
+	"policy":              {agents("a"), func(p *agency.Plan) { p.OnFailure = "retry" }, `on_failure is "retry"`, "stop, continue, ask"},
+	"done when":           {agents("a"), func(p *agency.Plan) { p.Agents[0].DoneWhen = "merged" }, `done_when is "merged"`, "ready, exit"},
+	"retries":             {agents("a"), func(p *agency.Plan) { p.Agents[0].Retries = 101 }, "retries is 101", ""},
+	"timeout":             {agents("a"), func(p *agency.Plan) { p.Agents[0].Timeout = time.Millisecond }, "timeout is 1ms", "30m"},
+	"idle timeout":        {agents("a"), func(p *agency.Plan) { p.Agents[0].IdleTimeout = 1e18 }, "idle_timeout is", ""},
+	"tag":                 {agents("a"), func(p *agency.Plan) { p.Agents[0].Tags = []string{"No Good"} }, `the tag "No Good"`, ""},
+	"model":               {agents("a"), func(p *agency.Plan) { p.Agents[0].Model = "-x" }, "begins with a dash", "args"},
+	"argument":            {agents("a"), func(p *agency.Plan) { p.Agents[0].Args = []string{"\x00"} }, "NUL", ""},
+	"base":                {agents("a"), func(p *agency.Plan) { p.Base = "--help" }, "begins with a dash", ""},
+	"base of an agent":    {agents("a"), func(p *agency.Plan) { p.Agents[0].Base = "a b" }, "holds a space", ""},
+	"name":                {agents("a"), func(p *agency.Plan) { p.Name = "a\x1b[2J" }, "is not printed", ""},
+	"name of an agent":    {agents("a"), func(p *agency.Plan) { p.Agents[0].Name = strings.Repeat("a", 101) }, "too long", ""},
+	"overlap": {agents("a", "b"), func(p *agency.Plan) {
+		p.Agents[0].Touches, p.Agents[1].Touches = []string{"docs", "internal/**"}, []string{"internal/auth/*.go"}
+	}, `agents "a" and "b" can run at once and touch the same files: internal/** and internal/auth/*.go`, "in b, after: [a]"},
+	"overlap of cousins": {agents("a", "b: a", "c: a"), func(p *agency.Plan) {
+		p.Agents[0].Touches, p.Agents[1].Touches, p.Agents[2].Touches = []string{"x"}, []string{"x"}, []string{"x"}
+	}, `agents "b" and "c"`, ""},
+	"overlap with what must be a folder": {agents("a", "b"), func(p *agency.Plan) {
+		p.Agents[0].Touches, p.Agents[1].Touches = []string{"internal/auth"}, []string{"internal/auth/*.go"}
+	}, "internal/auth and internal/auth/*.go", ""},
+	"pattern": {agents("a"), func(p *agency.Plan) { p.Agents[0].Touches = []string{"../x"} }, `the pattern "../x" is no plain path`, "root of the repository"},
+}
+
 func TestPlanFaults(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		plan          *agency.Plan
-		change        func(p *agency.Plan)
-		message, hint string
-	}{
-		"no agents":           {&agency.Plan{}, nil, "has no agents", "agents:"},
-		"circle":              {agents("001: 002", "002: 001"), nil, "001 -> 002 -> 001", "take one of these out"},
-		"long circle":         {agents("x", "a: x b", "b: x c", "c: a"), nil, "a -> b -> c -> a", ""},
-		"itself":              {agents("a: a"), nil, "comes after itself", ""},
-		"unknown":             {agents("first", "second: frist"), nil, `"second" comes after "frist", and the plan has no such agent`, "did you mean first?"},
-		"unknown, case":       {agents("First", "b: first"), nil, "no such agent", "did you mean First?"},
-		"unknown, far":        {agents("a", "b: zzzzzz"), nil, "no such agent", "the first of its agents are a"},
-		"unknown, alone":      {agents("b: zzzzzz"), nil, "no such agent", "there is no other agent"},
-		"twice in after":      {agents("a", "b: a a"), nil, `names "a" twice`, ""},
-		"same id":             {agents("a", "b", "a"), nil, `two agents have the id "a"`, ""},
-		"same id, folded":     {agents("Login", "login"), nil, `"Login" and "login" differ in upper and lower case only`, ""},
-		"id with a slash":     {agents("a/b"), nil, `the agent id "a/b" is not allowed`, "letters, digits"},
-		"id with dots":        {agents("a..b"), nil, "not allowed", ""},
-		"id with a lock":      {agents("a.lock"), nil, "not allowed", ""},
-		"id with a dot":       {agents("a."), nil, "not allowed", ""},
-		"id with a dash":      {agents("-a"), nil, "not allowed", ""},
-		"long id":             {agents(strings.Repeat("a", 65)), nil, "not allowed", ""},
-		"no prompt":           {agents("a"), func(p *agency.Plan) { p.Agents[0].Prompt = " \n" }, "the prompt is empty", ""},
-		"wave too low":        {agents("a", "b: a"), func(p *agency.Plan) { p.Agents[1].Wave = 1 }, `agent "b" is in wave 1 and comes after "a", which is in wave 1`, "wave: 2"},
-		"waves against after": {agents("a", "b: a"), func(p *agency.Plan) { p.Agents[0].After, p.Agents[0].Wave, p.Agents[1].Wave = nil, 2, 1 }, `agent "b" is in wave 1 and comes after "a", which is in wave 2`, "wave: 3"},
-		"negative wave":       {agents("a"), func(p *agency.Plan) { p.Agents[0].Wave = -1 }, "in wave -1", ""},
-		"too parallel":        {agents("a"), func(p *agency.Plan) { p.MaxParallel = -1 }, "max_parallel is -1", ""},
-		"limit":               {agents("a"), func(p *agency.Plan) { p.Limits = map[string]int{"codex": 0} }, `the limit of "codex" is 0`, ""},
-		"policy":              {agents("a"), func(p *agency.Plan) { p.OnFailure = "retry" }, `on_failure is "retry"`, "stop, continue, ask"},
-		"done when":           {agents("a"), func(p *agency.Plan) { p.Agents[0].DoneWhen = "merged" }, `done_when is "merged"`, "ready, exit"},
-		"retries":             {agents("a"), func(p *agency.Plan) { p.Agents[0].Retries = 101 }, "retries is 101", ""},
-		"timeout":             {agents("a"), func(p *agency.Plan) { p.Agents[0].Timeout = time.Millisecond }, "timeout is 1ms", "30m"},
-		"idle timeout":        {agents("a"), func(p *agency.Plan) { p.Agents[0].IdleTimeout = 1e18 }, "idle_timeout is", ""},
-		"tag":                 {agents("a"), func(p *agency.Plan) { p.Agents[0].Tags = []string{"No Good"} }, `the tag "No Good"`, ""},
-		"model":               {agents("a"), func(p *agency.Plan) { p.Agents[0].Model = "-x" }, "begins with a dash", "args"},
-		"argument":            {agents("a"), func(p *agency.Plan) { p.Agents[0].Args = []string{"\x00"} }, "NUL", ""},
-		"base":                {agents("a"), func(p *agency.Plan) { p.Base = "--help" }, "begins with a dash", ""},
-		"base of an agent":    {agents("a"), func(p *agency.Plan) { p.Agents[0].Base = "a b" }, "holds a space", ""},
-		"name":                {agents("a"), func(p *agency.Plan) { p.Name = "a\x1b[2J" }, "is not printed", ""},
-		"name of an agent":    {agents("a"), func(p *agency.Plan) { p.Agents[0].Name = strings.Repeat("a", 101) }, "too long", ""},
-		"overlap": {agents("a", "b"), func(p *agency.Plan) {
-			p.Agents[0].Touches, p.Agents[1].Touches = []string{"docs", "internal/**"}, []string{"internal/auth/*.go"}
-		}, `agents "a" and "b" can run at once and touch the same files: internal/** and internal/auth/*.go`, "in b, after: [a]"},
-		"overlap of cousins": {agents("a", "b: a", "c: a"), func(p *agency.Plan) {
-			p.Agents[0].Touches, p.Agents[1].Touches, p.Agents[2].Touches = []string{"x"}, []string{"x"}, []string{"x"}
-		}, `agents "b" and "c"`, ""},
-		"overlap with what must be a folder": {agents("a", "b"), func(p *agency.Plan) {
-			p.Agents[0].Touches, p.Agents[1].Touches = []string{"internal/auth"}, []string{"internal/auth/*.go"}
-		}, "internal/auth and internal/auth/*.go", ""},
-		"pattern": {agents("a"), func(p *agency.Plan) { p.Agents[0].Touches = []string{"../x"} }, `the pattern "../x" is no plain path`, "root of the repository"},
-	} {
+	for name, test := range planFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			p := *test.plan
+			p.Agents = slices.Clone(p.Agents)
 			if test.change != nil {
-				test.change(test.plan)
+				test.change(&p)
 			}
-			err := agency.AsError(check(test.plan))
+			err := agency.AsError(check(&p))
 			if err == nil || err.Code != agency.CodePlanInvalid || !strings.Contains(err.Message, test.message) || !strings.Contains(err.Hint, test.hint) {
 				t.Errorf("got %+v", err)
 			}

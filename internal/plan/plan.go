@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agency"
@@ -41,6 +42,7 @@ type Source struct {
 	Base        string
 	MaxParallel int
 	OnFailure   agency.OnFailure
+	Land        agency.LandBy // of every agent
 
 	// Check refuses what only the caller can judge, once the rest is valid. Its errors have the
 	// details of those of the function Check, so that Load can name the place.
@@ -56,6 +58,9 @@ func Load(src Source) (*agency.Plan, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if given := (agency.PlanSettings{Name: src.Name, Base: src.Base, MaxParallel: src.MaxParallel, OnFailure: src.OnFailure, Land: src.Land}); given != (agency.PlanSettings{}) {
+		p.Given = &given
+	}
 	if src.Name != "" {
 		p.Name = src.Name
 	}
@@ -67,6 +72,11 @@ func Load(src Source) (*agency.Plan, []string, error) {
 	}
 	if src.OnFailure != "" {
 		p.OnFailure = src.OnFailure
+	}
+	for i := range p.Agents {
+		if src.Land != "" {
+			p.Agents[i].Land = src.Land
+		}
 	}
 	if err := Fill(p); err != nil {
 		return nil, nil, l.locate(cmp.Or(Check(l.withFolders(p)), err)) // its error may be more precise
@@ -113,8 +123,14 @@ type loader struct {
 	agents   []places
 }
 
-// places are the places of keys, in words that begin an error.
-type places map[string]string
+// places are the places of keys.
+type places map[string]place
+
+// place is a place of a plan: the words that begin an error, and the line, 0 when there is none.
+type place struct {
+	text string
+	line int
+}
 
 func (l *loader) load() (*agency.Plan, error) {
 	src := &l.src
@@ -166,47 +182,69 @@ func (l *loader) load() (*agency.Plan, error) {
 }
 
 // locate prefixes each fault with its place, if the plan has one for it. Several faults become one
-// error.
+// error, that of the first in the plan.
 func (l *loader) locate(err error) error {
 	faults, several := errors.AsType[Faults](err)
 	if !several || len(faults) == 1 {
 		return l.located(err)
 	}
-	position := func(e *agency.Error) int {
-		if i, ok := e.Details["position"].(int); ok {
-			return i
-		}
-		return -1
+	slices.SortStableFunc(faults, func(a, b *agency.Error) int {
+		return cmp.Or(cmp.Compare(l.placeOf(a).line, l.placeOf(b).line), cmp.Compare(position(a), position(b)))
+	})
+	more := ""
+	if len(faults) == maxFaults {
+		more = " or more"
 	}
-	slices.SortStableFunc(faults, func(a, b *agency.Error) int { return cmp.Compare(position(a), position(b)) })
+	faults = slices.CompactFunc(faults, l.sameDefault)
+	more = strconv.Itoa(len(faults)-1) + more
 	lines := make([]string, len(faults))
 	for i, fault := range faults {
 		e := agency.AsError(l.located(fault))
 		lines[i] = document.WithHint(e.Message, e.Hint)
 	}
 	first := faults[0]
-	first.Message = among(first.Message, lines, len(lines))
+	first.Message = among(first.Message, lines, more)
 	return first.WithDetail("problems", lines)
 }
 
+// sameDefault reports whether two agents have the same fault because the defaults have it.
+func (l *loader) sameDefault(a, b *agency.Error) bool {
+	at := l.placeOf(a)
+	key, _ := a.Details["key"].(string)
+	return key == b.Details["key"] && at.line > 0 && at == l.placeOf(b) && at == l.settings[key]
+}
+
+// located prefixes a fault with its place.
 func (l *loader) located(err error) error {
 	e := agency.AsError(err)
-	if e.Details["key"] == nil {
-		return err
-	}
-	at := l.settings
-	if i, ok := e.Details["position"].(int); ok && i < len(l.agents) {
-		at = l.agents[i]
-	}
-	key, _ := e.Details["key"].(string)
-	place, ok := at[key]
-	if !ok {
-		place = at[""]
-	}
-	if place != "" {
-		e.Message = place + ": " + e.Message
+	if at := l.placeOf(e).text; at != "" {
+		e.Message = at + ": " + e.Message
 	}
 	return e
+}
+
+// placeOf returns the place of a fault: that of its key, or else of its agent.
+func (l *loader) placeOf(e *agency.Error) place {
+	key, known := e.Details["key"].(string)
+	if !known {
+		return place{}
+	}
+	at := l.settings
+	if i := position(e); i >= 0 && i < len(l.agents) {
+		at = l.agents[i]
+	}
+	if p, ok := at[key]; ok {
+		return p
+	}
+	return at[""]
+}
+
+// position returns the position of a fault's agent in the plan; -1 when it has none.
+func position(e *agency.Error) int {
+	if i, ok := e.Details["position"].(int); ok {
+		return i
+	}
+	return -1
 }
 
 // shown returns a path for messages: relative to the caller's folder when it is inside it.
@@ -218,10 +256,17 @@ func (l *loader) shown(path string) string {
 }
 
 // among returns the message of the first of several problems, with lines for some of the others.
-// lines includes the first.
-func among(first string, lines []string, total int) string {
-	if total == 1 {
+// lines includes the first; more is the number of the others, in words.
+func among(first string, lines []string, more string) string {
+	const most = 5
+	others := lines[1:]
+	if len(others) == 0 {
 		return first
 	}
-	return fmt.Sprintf("%s\n%d more:\n  %s", first, total-1, strings.Join(lines[1:min(len(lines), 6)], "\n  "))
+	more += " more"
+	if len(others) > most {
+		others = others[:most]
+		more += fmt.Sprintf(", the first %d are", most)
+	}
+	return fmt.Sprintf("%s\n%s:\n  %s", first, more, strings.Join(others, "\n  "))
 }

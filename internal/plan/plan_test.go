@@ -42,10 +42,9 @@ func load(root, text string) (*agency.Plan, error) {
 	return p, err
 }
 
-func TestReadDocument(t *testing.T) {
-	t.Parallel()
-	root := repository(t, map[string]string{"prompts/login.md": "Fix the login.\n", "plans/x": ""})
-	p, err := load(root, `
+// fullPlan has every key of a plan, and ids and prompts that YAML would take for numbers and
+// truths.
+const fullPlan = `
 name: login
 base: main
 max_parallel: 5
@@ -80,7 +79,12 @@ agents:
     preset: reviewer
     model: haiku
   - {id: x, prompt: go, wave: 2}
-`)
+`
+
+func TestReadDocument(t *testing.T) {
+	t.Parallel()
+	root := repository(t, map[string]string{"prompts/login.md": "Fix the login.\n", "plans/x": ""})
+	p, err := load(root, fullPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +111,80 @@ agents:
 	}
 }
 
+// oneAgent is a plan with the agent a, whose keys follow.
+func oneAgent(keys string) string { return "agents:\n  - id: a\n    " + keys + "\n" }
+
+// documentFaults are documents that are refused; ROOT stands for the folder of the plan.
+var documentFaults = map[string]struct{ text, message, hint string }{
+	"nothing":                {"# only words\n", "stdin: the plan is empty", "agents"},
+	"a list":                 {"- a\n", "stdin:1:1: the plan must be a table of keys, not a list", "docs/plan.md"},
+	"no agents":              {"name: x\n", "stdin:1:1: the plan has no agents", "agents:"},
+	"agents, but none":       {"agents: []\n", "stdin:1:9: the plan has no agents", "agents:"},
+	"agents as a text":       {"agents: a\n", `stdin:1:9: agents must be a list, or a table by their ids, not "a"`, "agents:"},
+	"no table of an agent":   {"agents: {a: b}\n", `stdin:1:13: an agent must be a table of keys, not "b"`, ""},
+	"an id twice":            {"agents: {a: {id: b, prompt: x}}\n", `stdin:1:18: the agent "a" has another id inside`, "leave out one"},
+	"a bad id as a key":      {"agents:\n  a/b: {prompt: x}\n", `stdin:2:3: the agent id "a/b" is not allowed`, "letters"},
+	"needs":                  {oneAgent("prompt: x\n    needs: [b]"), `stdin:4:5: an agent has no key "needs"`, `say "after"`},
+	"depends_on":             {oneAgent("prompt: x\n    depends_on: b"), `an agent has no key "depends_on"`, `say "after"`},
+	"unknown key":            {"agents: [{id: a, promt: x}]\n", `stdin:1:18: an agent has no key "promt"`, "did you mean prompt?"},
+	"unknown key on top":     {"agent: []\n", `stdin:1:1: the plan has no key "agent"`, "did you mean agents?"},
+	"a setting on top":       {"retries: 2\nagents: []\n", `stdin:1:1: the plan has no key "retries"`, "under defaults:"},
+	"an agent's key on top":  {"after: [a]\nagents: []\n", `the plan has no key "after"`, "under agents:"},
+	"a plan's key below":     {oneAgent("prompt: x\n    max_parallel: 3"), `stdin:4:5: an agent has no key "max_parallel"`, "at the top"},
+	"a base in the defaults": {"defaults: {base: main}\n" + oneAgent("prompt: x"), `stdin:1:12: defaults has no key "base"`, "at the top"},
+	"a prompt for all":       {"defaults: {prompt: x}\n" + oneAgent("prompt: x"), `defaults has no key "prompt"`, "with each agent"},
+	"twice":                  {oneAgent("prompt: x\n    prompt: y"), "stdin:4:5: the key prompt is there twice, first on line 3", "keep one"},
+	"no id":                  {"agents: [{prompt: x}]\n", "stdin:1:10: the agent has no id", "id: 001"},
+	"no prompt":              {"agents: [{id: a}]\n", "stdin:1:10: the agent has no prompt", "prompt_path"},
+	"two prompts":            {oneAgent("prompt: x\n    prompt_path: a.md"), "has a prompt and a prompt_path", "keep one"},
+	"no value":               {oneAgent("prompt:"), "stdin:3:12: prompt has no value", ""},
+	"an empty text":          {oneAgent("prompt: ''"), "prompt is empty", ""},
+	"a list as text":         {oneAgent("prompt: [a]"), "prompt must be text, not a list", "quotes"},
+	"text as a list":         {oneAgent("prompt: x\n    touches: b"), "stdin:4:14: touches must be a list of texts, not \"b\"", "write [b]"},
+	"a number with a unit":   {oneAgent("prompt: x\n    retries: 2x"), `stdin:4:14: retries must be a whole number, not "2x"`, ""},
+	"a number in quotes":     {oneAgent("prompt: x\n    retries: '2'"), "retries must be a whole number", ""},
+	"a duration as a number": {oneAgent("prompt: x\n    timeout: 90"), `stdin:4:14: timeout must be a duration such as "90s" or "15m", not "90"`, ""},
+	"a negative duration":    {oneAgent("prompt: x\n    timeout: -2h"), "timeout is -2h", ""},
+	"a short duration":       {oneAgent("prompt: x\n    timeout: 2ms"), `stdin:4:14: agent "a": timeout is 2ms, not between 1s and 720h`, ""},
+	"a truth":                {oneAgent("prompt: x\n    headless: yes"), `headless must be true or false, not "yes"`, ""},
+	"limits as a list":       {"limits: [2]\n" + oneAgent("prompt: x"), "limits must be a table", "limits: {"},
+	"a limit in words":       {"limits: {codex: two}\n" + oneAgent("prompt: x"), `stdin:1:17: the limit of "codex" must be a whole number`, ""},
+	"a limit of zero":        {"limits: {codex: 0}\n" + oneAgent("prompt: x"), `stdin:1:9: the limit of "codex" is 0`, ""},
+	"no parallel":            {"max_parallel: 0\n" + oneAgent("prompt: x"), "stdin:1:15: max_parallel is 0", ""},
+	"a policy":               {"on_failure: retry\n" + oneAgent("prompt: x"), `stdin:1:13: on_failure is "retry"`, "stop, continue, ask"},
+	"a default's fault":      {"defaults:\n  retries: 1000\n" + oneAgent("prompt: x"), `stdin:2:12: agent "a": retries is 1000`, ""},
+	"an anchor":              {"agents: &x [{id: a, prompt: x}]\n", "stdin:1:9: a plan cannot have anchors or aliases", "defaults"},
+	"an alias":               {"name: *x\n", "unknown anchor", "defaults"},
+	"a merge":                {"<<: {name: x}\nagents: []\n", `the plan has no key "<<"`, ""},
+	"a tag":                  {"name: !!binary aGk=\n", `a plan cannot have the tag "!!binary"`, ""},
+	"a tab":                  {"name: x\n\tbase: y\n", "stdin:2:1: a tab indents the line", "spaces"},
+	"a tab before a list":    {"agents:\n\t- {id: a, prompt: x}\n", "stdin:2:1: a tab indents the line", "spaces"},
+	"an at sign":             {"name: @x\n", "stdin:1:7: found character that cannot start any token", "quotes"},
+	"a colon":                {oneAgent("prompt: fix: it"), "stdin:3:16: mapping values are not allowed", "quotes"},
+	"an open list":           {"agents: [{id: a\n", "did not find expected", ""},
+	"two documents":          {oneAgent("prompt: x") + "---\nname: y\n", "stdin:4:1: a second document begins here", "---"},
+	"an end and more":        {oneAgent("prompt: x") + "...\nname: y\n", "a second document begins here", ""},
+	"too deep":               {"agents: " + strings.Repeat("[", 100), "nested deeper than 20 levels", ""},
+	"no UTF-8":               {"name: caf\xe9\n", "stdin:1:10: there is a byte that is not text: 0xE9", "UTF-8"},
+	"a control character":    {"name: a\x1b[2J\n", "stdin:1:8: there is a byte that is not text: 0x1B", ""},
+	"a hidden one":           {"name: \"a\\x1b[2J\"\n" + oneAgent("prompt: x"), "stdin:1:7: the name of the plan holds U+001B, which is not printed", ""},
+	"unknown dependency":     {oneAgent("prompt: x\n    after: [bb]") + "  - {id: b, prompt: x}\n", `stdin:4:12: agent "a" comes after "bb", and the plan has no such agent`, "did you mean b?"},
+	"a circle":               {"agents:\n- {id: 001, prompt: x, after: [002]}\n- {id: 002, prompt: x, after: [001]}\n", "stdin:2:31: agents wait for each other in a circle: 001 -> 002 -> 001", "take one"},
+	"the same id":            {"agents:\n- {id: 1, prompt: x}\n- {id: 1, prompt: x}\n", `stdin:3:8: two agents have the id "1"`, ""},
+	"a wave":                 {"agents:\n- {id: a, prompt: x, wave: 2}\n- {id: b, prompt: x, wave: 2, after: [a]}\n", `stdin:3:28: agent "b" is in wave 2 and comes after "a", which is in wave 2`, "wave: 3"},
+	"wave zero":              {oneAgent("prompt: x\n    wave: 0"), "stdin:4:11: wave is 0", ""},
+	"touching the same":      {"agents:\n- {id: a, prompt: x, touches: [folder]}\n- {id: b, prompt: x, touches: ['**/*.go']}\n", `stdin:3:31: agents "a" and "b" can run at once and touch the same files: folder/ and **/*.go`, "in b, after: [a]"},
+	"a prompt that is away":  {oneAgent("prompt_path: b.md"), `stdin:3:18: the prompt file "b.md" does not exist`, "ROOT/b.md"},
+	"a prompt outside":       {oneAgent("prompt_path: ../b.md"), `the prompt file "../b.md" does not lie in the repository`, "copy it"},
+	"an absolute prompt":     {oneAgent("prompt_path: /etc/passwd"), `the prompt file "/etc/passwd" does not lie in the repository`, ""},
+	"a prompt that is empty": {oneAgent("prompt_path: empty.md"), `the prompt file "empty.md": the prompt is empty`, ""},
+	"a binary prompt":        {oneAgent("prompt_path: binary.md"), `is not valid UTF-8`, ""},
+	"a link":                 {oneAgent("prompt_path: link.md"), `the prompt file "link.md" is a link, or no regular file`, "copy"},
+	"a link on the way":      {oneAgent("prompt_path: round/a.md"), `the prompt file "round/a.md" is a link, or no regular file`, ""},
+	"a pipe":                 {oneAgent("prompt_path: pipe.md"), "no regular file", ""},
+	"a folder as a prompt":   {oneAgent("prompt_path: folder"), "no regular file", ""},
+}
+
 func TestDocumentFaults(t *testing.T) {
 	t.Parallel()
 	root := repository(t, map[string]string{"empty.md": " ", "a.md": "x", "folder/": "", "binary.md": "a\xff"})
@@ -119,76 +197,12 @@ func TestDocumentFaults(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, "pipe.md"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one := func(rest string) string { return "agents:\n  - id: a\n    " + rest + "\n" }
-	for name, test := range map[string]struct{ text, message, hint string }{
-		"nothing":                {"# only words\n", "stdin: the plan is empty", "agents"},
-		"a list":                 {"- a\n", "stdin:1:1: the plan must be a table of keys, not a list", "docs/plan.md"},
-		"no agents":              {"name: x\n", "stdin:1:1: the plan has no agents", "agents:"},
-		"agents, but none":       {"agents: []\n", "stdin:1:9: the plan has no agents", "agents:"},
-		"agents as a table":      {"agents: {a: b}\n", "stdin:1:9: agents must be a list, not a table", ""},
-		"unknown key":            {"agents: [{id: a, promt: x}]\n", `stdin:1:18: an agent has no key "promt"`, "did you mean prompt?"},
-		"unknown key on top":     {"agent: []\n", `stdin:1:1: the plan has no key "agent"`, "did you mean agents?"},
-		"a setting on top":       {"retries: 2\nagents: []\n", `stdin:1:1: the plan has no key "retries"`, "under defaults:"},
-		"an agent's key on top":  {"after: [a]\nagents: []\n", `the plan has no key "after"`, "under agents:"},
-		"a plan's key below":     {one("prompt: x\n    max_parallel: 3"), `stdin:4:5: an agent has no key "max_parallel"`, "at the top"},
-		"a base in the defaults": {"defaults: {base: main}\n" + one("prompt: x"), `stdin:1:12: defaults has no key "base"`, "at the top"},
-		"a prompt for all":       {"defaults: {prompt: x}\n" + one("prompt: x"), `defaults has no key "prompt"`, "itself"},
-		"twice":                  {one("prompt: x\n    prompt: y"), "stdin:4:5: the key prompt is there twice, first on line 3", "keep one"},
-		"no id":                  {"agents: [{prompt: x}]\n", "stdin:1:10: the agent has no id", "id: 001"},
-		"no prompt":              {"agents: [{id: a}]\n", "stdin:1:10: the agent has no prompt", "prompt_path"},
-		"two prompts":            {one("prompt: x\n    prompt_path: a.md"), "has a prompt and a prompt_path", "keep one"},
-		"no value":               {one("prompt:"), "stdin:3:12: prompt has no value", ""},
-		"an empty text":          {one("prompt: ''"), "prompt is empty", ""},
-		"a list as text":         {one("prompt: [a]"), "prompt must be text, not a list", "quotes"},
-		"text as a list":         {one("prompt: x\n    after: b"), "stdin:4:12: after must be a list of texts, not \"b\"", "write [b]"},
-		"a number with a unit":   {one("prompt: x\n    retries: 2x"), `stdin:4:14: retries must be a whole number, not "2x"`, ""},
-		"a number in quotes":     {one("prompt: x\n    retries: '2'"), "retries must be a whole number", ""},
-		"a duration as a number": {one("prompt: x\n    timeout: 90"), `stdin:4:14: timeout must be a duration such as "90s" or "15m", not "90"`, ""},
-		"a negative duration":    {one("prompt: x\n    timeout: -2h"), "timeout is -2h", ""},
-		"a short duration":       {one("prompt: x\n    timeout: 2ms"), `stdin:4:14: agent "a": timeout is 2ms, not between 1s and 720h`, ""},
-		"a truth":                {one("prompt: x\n    headless: yes"), `headless must be true or false, not "yes"`, ""},
-		"limits as a list":       {"limits: [2]\n" + one("prompt: x"), "limits must be a table", "limits: {"},
-		"a limit in words":       {"limits: {codex: two}\n" + one("prompt: x"), `stdin:1:17: the limit of "codex" must be a whole number`, ""},
-		"a limit of zero":        {"limits: {codex: 0}\n" + one("prompt: x"), `stdin:1:9: the limit of "codex" is 0`, ""},
-		"no parallel":            {"max_parallel: 0\n" + one("prompt: x"), "stdin:1:15: max_parallel is 0", ""},
-		"a policy":               {"on_failure: retry\n" + one("prompt: x"), `stdin:1:13: on_failure is "retry"`, "stop, continue, ask"},
-		"a default's fault":      {"defaults:\n  retries: 1000\n" + one("prompt: x"), `stdin:2:12: agent "a": retries is 1000`, ""},
-		"an anchor":              {"agents: &x [{id: a, prompt: x}]\n", "stdin:1:9: anchors and aliases are no part of a plan", "defaults"},
-		"an alias":               {"name: *x\n", "unknown anchor", "defaults"},
-		"a merge":                {"<<: {name: x}\nagents: []\n", `the plan has no key "<<"`, ""},
-		"a tag":                  {"name: !!binary aGk=\n", `the tag "!!binary" is no part of a plan`, ""},
-		"a tab":                  {"name: x\n\tbase: y\n", "stdin:2:1: a tab indents the line", "spaces"},
-		"a tab before a list":    {"agents:\n\t- {id: a, prompt: x}\n", "stdin:2:1: a tab indents the line", "spaces"},
-		"an at sign":             {"name: @x\n", "stdin:1:7: found character that cannot start any token", "quotes"},
-		"a colon":                {one("prompt: fix: it"), "stdin:3:16: mapping values are not allowed", "quotes"},
-		"an open list":           {"agents: [{id: a\n", "did not find expected", ""},
-		"two documents":          {one("prompt: x") + "---\nname: y\n", "stdin:4:1: a second document begins here", "---"},
-		"an end and more":        {one("prompt: x") + "...\nname: y\n", "a second document begins here", ""},
-		"too deep":               {"agents: " + strings.Repeat("[", 100), "nested deeper than 20 levels", ""},
-		"no UTF-8":               {"name: caf\xe9\n", "stdin:1:10: there is a byte that is no text: 0xE9", "UTF-8"},
-		"a control character":    {"name: a\x1b[2J\n", "stdin:1:8: there is a byte that is no text: 0x1B", ""},
-		"a hidden one":           {"name: \"a\\x1b[2J\"\n" + one("prompt: x"), "stdin:1:7: the name of the plan holds U+001B, which is not printed", ""},
-		"unknown dependency":     {one("prompt: x\n    after: [bb]") + "  - {id: b, prompt: x}\n", `stdin:4:12: agent "a" comes after "bb", and the plan has no such agent`, "did you mean b?"},
-		"a circle":               {"agents:\n- {id: 001, prompt: x, after: [002]}\n- {id: 002, prompt: x, after: [001]}\n", "stdin:2:31: agents wait for each other in a circle: 001 -> 002 -> 001", "take one"},
-		"the same id":            {"agents:\n- {id: 1, prompt: x}\n- {id: 1, prompt: x}\n", `stdin:3:8: two agents have the id "1"`, ""},
-		"a wave":                 {"agents:\n- {id: a, prompt: x, wave: 2}\n- {id: b, prompt: x, wave: 2, after: [a]}\n", `stdin:3:28: agent "b" is in wave 2 and comes after "a", which is in wave 2`, "wave: 3"},
-		"wave zero":              {one("prompt: x\n    wave: 0"), "stdin:4:11: wave is 0", ""},
-		"touching the same":      {"agents:\n- {id: a, prompt: x, touches: [folder]}\n- {id: b, prompt: x, touches: ['**/*.go']}\n", `stdin:3:31: agents "a" and "b" can run at once and touch the same files: folder/ and **/*.go`, "in b, after: [a]"},
-		"a prompt that is away":  {one("prompt_path: b.md"), `stdin:3:18: the prompt file "b.md" does not exist`, filepath.Join(root, "b.md")},
-		"a prompt outside":       {one("prompt_path: ../b.md"), `the prompt file "../b.md" does not lie in the repository`, "copy it"},
-		"an absolute prompt":     {one("prompt_path: /etc/passwd"), `the prompt file "/etc/passwd" does not lie in the repository`, ""},
-		"a prompt that is empty": {one("prompt_path: empty.md"), `the prompt file "empty.md": the prompt is empty`, ""},
-		"a binary prompt":        {one("prompt_path: binary.md"), `is not valid UTF-8`, ""},
-		"a link":                 {one("prompt_path: link.md"), `the prompt file "link.md" is a link, or no regular file`, "copy"},
-		"a link on the way":      {one("prompt_path: round/a.md"), `the prompt file "round/a.md" is a link, or no regular file`, ""},
-		"a pipe":                 {one("prompt_path: pipe.md"), "no regular file", ""},
-		"a folder as a prompt":   {one("prompt_path: folder"), "no regular file", ""},
-	} {
+	for name, test := range documentFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := load(root, test.text)
 			e := agency.AsError(err)
-			if e == nil || e.Code != agency.CodePlanInvalid || !strings.Contains(e.Message, test.message) || !strings.Contains(e.Hint, test.hint) {
+			if e == nil || e.Code != agency.CodePlanInvalid || !strings.Contains(e.Message, test.message) || !strings.Contains(e.Hint, strings.ReplaceAll(test.hint, "ROOT", root)) {
 				t.Errorf("got %+v", e)
 			}
 		})
@@ -204,8 +218,8 @@ func TestAllFaultsAreReported(t *testing.T) {
 		t.Errorf("got %q", all)
 	}
 	for _, problem := range all[1:] {
-		if told, _, _ := strings.Cut(problem, " ("); !strings.Contains(e.Message, told) {
-			t.Errorf("%q is not in %q", told, e.Message)
+		if start, _, _ := strings.Cut(problem, " ("); !strings.Contains(e.Message, start) {
+			t.Errorf("%q is not in %q", start, e.Message)
 		}
 	}
 }
@@ -222,13 +236,39 @@ agents:
 `)
 	e := agency.AsError(err)
 	want := `stdin:1:13: on_failure is "never"
-4 more:
+5 more:
   stdin:3:8: the agent id "a/b" is not allowed (an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end)
   stdin:4:31: agent "c": retries is 200, not between 0 and 100
   stdin:5:29: agent "d" comes after "e", and the plan has no such agent (did you mean c?)
+  stdin:5:29: agent "d" comes after "f", and the plan has no such agent (did you mean c?)
   stdin:6:8: the agent id "..g" is not allowed (an id has 1 to 64 characters: letters, digits, dots, dashes and underscores, first a letter or digit, without .. and without . or .lock at its end)`
-	if all, _ := e.Details["problems"].([]string); e.Message != want || len(all) != 5 || e.Hint != "one of: stop, continue, ask" {
+	if all, _ := e.Details["problems"].([]string); e.Message != want || len(all) != 6 || e.Hint != "one of: stop, continue, ask" {
 		t.Errorf("got %s\n%q, %s", e.Message, all, e.Hint)
+	}
+}
+
+// All faults are counted, a default's once, and the first of the plan comes first.
+func TestFaultsAreCounted(t *testing.T) {
+	t.Parallel()
+	text := "agents:\n- {id: a, prompt: x, after: zz}\n"
+	for id := range 8 {
+		text += fmt.Sprintf("- {id: b%d, prompt: x, retries: 200}\n", id)
+	}
+	_, err := load(t.TempDir(), text+"defaults: {timeout: 1ms}\non_failure: never\n")
+	message := agency.AsError(err).Message
+	if !strings.HasPrefix(message, `stdin:2:29: agent "a" comes after "zz"`) || !strings.Contains(message, "\n10 more, the first 5 are:\n  stdin:3:32: ") || strings.Count(message, "\n") != 6 {
+		t.Errorf("got %s", message)
+	}
+}
+
+func TestReadTableOfAgents(t *testing.T) {
+	t.Parallel()
+	p, err := load(t.TempDir(), "agents:\n  schema: {prompt: x}\n  001: {prompt: y, after: schema}\n  ui: {prompt: z, after: [schema, 001]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.WaveList()); got != "[[schema] [001] [ui]]" || p.Agents[1].ID != "001" || fmt.Sprint(p.Agents[1].After, p.Agents[2].After) != "[schema] [schema 001]" {
+		t.Errorf("got %s of %+v", got, p.Agents)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	t.Parallel()
 	allows, root := allowed(t), t.TempDir()
 	for _, rest := range []string{
-		"", "name: 3", "name: ''", "name: [a]", "after: []", "after: b", "wave: 1", "wave: 0", "wave: 5001", "touches: [a/**]", "touches: ['']", "runner: codex", "runner: {a: b}",
+		"", "name: 3", "name: ''", "name: [a]", "after: []", "after: {b: c}", "wave: 1", "wave: 0", "wave: 5001", "touches: [a/**]", "touches: ['']", "runner: codex", "runner: {a: b}",
 		"preset: x", "model: ''", "args: [1, true]", "args: x", "tags: [worker]", "tags: [Worker]", "headless: false", "headless: maybe", "timeout: 1h30m", "timeout: 1.5h", "timeout: 90",
 		"timeout: -2h", "timeout: soon", "idle_timeout: 2m", "retries: 0", "retries: 101", "retries: -1", "retries: 1.5", "done_when: exit", "done_when: merged", "base: deps", "prompt_path: x.md", "mood: good",
 	} {
@@ -97,6 +97,8 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	}
 	for _, text := range []string{
 		"agents: []", "agents: {}", "agents: [{prompt: x}]", "agents: [{id: a}]", "agents: [{id: a/b, prompt: x}]", "agents: [{id: 7, prompt: x}]", "name: a", "[]", "on_failure: stop\nagents: [{id: a, prompt: x}]",
+		"agents: {a: {prompt: x}, b: {prompt: x, after: a}}", "agents: {a: {id: a, prompt: x}}", "agents: {a/b: {prompt: x}}", "agents: {a: {}}", "agents: [{id: a, prompt: x}, {id: b, prompt: x, after: a}]",
+		"agents: [{id: a, prompt: x}, {id: b, prompt: x, after: {a: b}}]",
 		"on_failure: x\nagents: [{id: a, prompt: x}]", "max_parallel: 0\nagents: [{id: a, prompt: x}]", "max_parallel: 1001\nagents: [{id: a, prompt: x}]", "limits: {codex: 2}\nagents: [{id: a, prompt: x}]",
 		"limits: {codex: 0}\nagents: [{id: a, prompt: x}]", "limits: []\nagents: [{id: a, prompt: x}]", "defaults: {retries: 2}\nagents: [{id: a, prompt: x}]", "defaults: {id: 2}\nagents: [{id: a, prompt: x}]", "base: main\nagents: [{id: a, prompt: x}]",
 	} {

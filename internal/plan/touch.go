@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // touch is a parsed pattern of files.
@@ -249,7 +250,7 @@ func validateTouches(p *agency.Plan, g *planGraph) error {
 		for _, text := range p.Agents[i].Touches {
 			t, problem, hint := parseTouch(text)
 			if problem != "" {
-				return agentFault(p, i, "touches", "agent %q: the pattern %q %s", p.Agents[i].ID, agency.Clip(text), problem).WithHint("%s", hint)
+				return agentFault(p, i, "touches", "agent %q: the pattern %q %s", p.Agents[i].ID, plain.Clip(text), problem).WithHint("%s", hint)
 			}
 			all = append(all, of{t, i})
 		}

@@ -21,6 +21,15 @@ type Permission struct {
 	cfg    *config.Config
 }
 
+// ConfigFor returns the configuration for a request, whose path and environment it may replace as
+// Permission does.
+func (p *Policy) ConfigFor(ctx context.Context, path *string, env *agency.Environ) (*config.Config, error) {
+	if _, err := p.Permission(ctx, path, env); err != nil {
+		return nil, err
+	}
+	return config.Load(*path, *env)
+}
+
 // Permission returns what the sender of a request may request. For a run, it replaces the
 // configuration and the environment of the request by those that the run was started with: they
 // decide which programs are started, and what a run claims about them proves nothing.
@@ -53,6 +62,16 @@ func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Envir
 	return may, nil
 }
 
+// CheckLanding checks how the work of a session's agents is to land. In a queue the user approves
+// it.
+func (p *Permission) CheckLanding(by agency.LandBy) error {
+	if p == nil || by != agency.LandByMerge {
+		return nil
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "only the user may start what lands by merge").
+		WithHint("land: queue, where the user approves it; or leave it out")
+}
+
 // CheckAsked checks what the agent itself sets for a run.
 func (p *Permission) CheckAsked(spec *agency.Spec) error {
 	switch {
@@ -60,16 +79,27 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 		return nil
 	case len(spec.Env) > 0 && !p.cfg.MCP.Allows(config.AllowEnv):
 		return p.refused("variables", config.AllowEnv)
+	case p.by != nil && less(agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}, p.by.Sandbox):
+		return agency.Errorf(agency.CodePermissionDenied, "%s is in the sandbox %s and may not start a run with less", p.by.Ref(), p.by.Sandbox).
+			WithHint("leave out the sandbox, or ask for a stricter one")
 	case len(spec.Runner.Args) > 0 && !p.cfg.MCP.Allows(config.AllowArgs):
 		return p.refused("arguments for the runner", config.AllowArgs)
 	}
 	return nil
 }
 
+// less reports whether a sandbox asks for less than own. An empty field asks for nothing.
+func less(asked, own agency.Sandbox) bool { return asked.Or(own).Stricter(own) != asked.Or(own) }
+
 // CheckChosen checks the run that the agent requests, after presets and defaults have filled it in.
+// The sandbox becomes at least as strict as that of the agent.
 func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 	if p == nil {
 		return nil
+	}
+	if p.by != nil {
+		own := agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}.Stricter(p.by.Sandbox)
+		spec.Sandbox, spec.Network = own.Level, own.Network
 	}
 	if err := p.runner(spec); err != nil {
 		return err

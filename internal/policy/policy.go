@@ -81,7 +81,7 @@ const (
 	anyRun                        // every run has this relation to everything
 )
 
-// rule says which runs may do an operation.
+// rule names the runs that may do an operation.
 type rule struct {
 	runs pending
 	// about returns the relations of a run to the subject of a request. It replaces the reference
@@ -101,8 +101,8 @@ const theirs = owner | leader
 
 var table = map[string]rule{
 	api.ListRuns.Name: everyRun, api.ShowRun.Name: everyRun, api.ExplainRun.Name: everyRun, api.ShowOutput.Name: everyRun, api.DiffRun.Name: everyRun,
-	api.WaitRuns.Name: everyRun, api.ListSnapshots.Name: everyRun, api.ShowSnapshot.Name: everyRun, api.ShowTrust.Name: everyRun,
-	api.ListAlerts.Name: everyRun, api.ExplainWatchdog.Name: everyRun, api.ListTimers.Name: everyRun, api.ListEvents.Name: everyRun,
+	api.WaitRuns.Name: everyRun, api.ListQueue.Name: everyRun, api.ShowCheck.Name: everyRun, api.ReviewRun.Name: everyRun, api.ReviewSession.Name: everyRun, api.ListSnapshots.Name: everyRun, api.ShowSnapshot.Name: everyRun, api.ShowTrust.Name: everyRun, api.ListRefs.Name: everyRun,
+	api.ListAlerts.Name: everyRun, api.ExplainWatchdog.Name: everyRun, api.ListTimers.Name: everyRun, api.ListStandbys.Name: everyRun, api.ListEvents.Name: everyRun,
 	api.DaemonStatus.Name: everyRun, api.ListSessions.Name: everyRun, api.ShowSession.Name: everyRun, api.WaitSession.Name: everyRun,
 	api.EventsPath: everyRun, api.LogsPath: everyRun,
 	// A run reads its own inbox and ends its own timers, and a message names its sender.
@@ -121,7 +121,10 @@ var table = map[string]rule{
 	api.RemoveRun.Name:       limited(onRun(theirs, func(r *api.RemoveRunRequest) *string { return &r.Run }), limitRemoval),
 	api.ChangeTags.Name:      limited(onRun(theirs, func(r *api.ChangeTagsRequest) *string { return &r.Run }), limitTags),
 	api.FlagRun.Name:         onRun(itself|theirs, func(r *api.FlagRunRequest) *string { return &r.Run }),
+	api.AbandonRun.Name:      onRun(theirs, func(r *api.AbandonRunRequest) *string { return &r.Run }),
 	api.UnflagRun.Name:       onRun(theirs, runRequest),
+	api.VerifyRun.Name:       limited(onRun(itself|theirs, func(r *api.VerifyRunRequest) *string { return &r.Run }), limitVerify),
+	api.AddToQueue.Name:      limited(onQueue, limitQueue),
 	api.TakeSnapshot.Name:    onRun(itself|theirs, runRequest),
 	api.RestoreSnapshot.Name: onRun(itself|theirs, func(r *api.RestoreSnapshotRequest) *string { return &r.Run }),
 	api.AckAlerts.Name:       onAlerts(func(r *api.AckAlertRequest) []string { return r.Alerts }),
@@ -136,7 +139,8 @@ var table = map[string]rule{
 	api.SessionUpdatesPath:  onSession(sessionRequest),
 
 	// Only the user may do these.
-	api.AttachRun.Name: {}, api.CollectRuns.Name: {}, api.CheckDatabase.Name: {}, api.BackupDatabase.Name: {}, api.InitRepo.Name: {},
+	api.AttachRun.Name: {}, api.AllowHost.Name: {}, api.AddComments.Name: {}, api.DiscardComments.Name: {}, api.SendComments.Name: {}, api.MergeRun.Name: {}, api.ChangeQueue.Name: {}, api.PauseQueue.Name: {}, api.MergeSession.Name: {}, api.CollectRuns.Name: {}, api.CheckDatabase.Name: {}, api.BackupDatabase.Name: {}, api.InitRepo.Name: {}, api.LeaveRepos.Name: {},
+	api.PlanPush.Name: {}, api.RecordPush.Name: {}, api.PlanPR.Name: {}, api.RecordPR.Name: {},
 	api.GrantTrust.Name: {}, api.RevokeTrust.Name: {}, api.TestNotify.Name: {}, api.ListChannels.Name: {}, api.Doctor.Name: {}, api.StopDaemon.Name: {},
 }
 
@@ -178,6 +182,37 @@ func onSession[Req any](ref func(*Req) (*string, string)) rule {
 		return p.standsTo(ctx, by, s.Owner, s.Repo)
 	}}
 }
+
+// onQueue is the rule for adding runs to a queue: a run may add what it may act on.
+var onQueue = rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
+	add := req.(*api.AddToQueueRequest)
+	stands := theirs
+	if add.Session != "" {
+		s, err := p.LookUp(ctx, add.Session, add.Dir)
+		if err != nil {
+			return 0, err
+		}
+		add.Session = string(s.ID)
+		if stands, err = p.standsTo(ctx, by, s.Owner, s.Repo); err != nil {
+			return 0, err
+		}
+	}
+	for i, ref := range add.Runs {
+		r, err := p.Records.Resolve(ctx, ref)
+		if err != nil {
+			return 0, err
+		}
+		add.Runs[i] = string(r.ID)
+		to, err := p.standsToRun(ctx, by, r)
+		if err != nil {
+			return 0, err
+		}
+		if to&theirs == 0 {
+			stands = 0
+		}
+	}
+	return stands, nil
+}}
 
 // onAlerts is the rule for operations on alerts about other runs. An alert about the run itself is
 // for another run or the user to handle.
@@ -241,7 +276,7 @@ func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
 // may.
 func notAllowed(operation string, by *agency.Run, may pending) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s here: %s", by.Ref(), strings.TrimPrefix(operation, "/v1/"), may.words()).
-		WithDetail("operation", operation).WithHint("docs/policy.md says what a run may do; ask the user: agency report needs-input")
+		WithDetail("operation", operation).WithHint("docs/policy.md lists what a run may do; ask the user: agency report needs-input")
 }
 
 // words describes the callers that may do an operation, besides the user.
@@ -326,6 +361,22 @@ func limitRemoval(_ *Policy, _ *agency.Run, r *api.RemoveRunRequest) error {
 		return nil
 	}
 	return agency.Errorf(agency.CodePermissionDenied, "only the user may remove work that cannot be saved").WithHint("leave the run as it is, or drop --discard")
+}
+
+// limitVerify keeps an agent from approving changed checks.
+func limitVerify(_ *Policy, _ *agency.Run, r *api.VerifyRunRequest) error {
+	if !r.Approve {
+		return nil
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "only the user may approve a change of what the checks run").WithHint("ask for it: agency report needs-input")
+}
+
+// limitQueue keeps an agent from approving what lands, unless the user lets agents do so.
+func limitQueue(p *Policy, _ *agency.Run, r *api.AddToQueueRequest) error {
+	if !r.Approve || p.Config().Queue.Approve == config.ApproveAgents {
+		return nil
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "only the user may approve what lands").WithHint("add it without approve, and ask for it: agency report needs-input")
 }
 
 // limitTags keeps an agent that is not an orchestrator from making another one.

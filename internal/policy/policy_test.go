@@ -107,8 +107,14 @@ func (c *court) request(operation string) any {
 		return &api.RemoveRunRequest{Run: run}
 	case api.ChangeTags.Name:
 		return &api.ChangeTagsRequest{Run: run, Add: []string{"x"}}
+	case api.AbandonRun.Name:
+		return &api.AbandonRunRequest{Run: run}
 	case api.FlagRun.Name:
 		return &api.FlagRunRequest{Run: run, Reason: "look"}
+	case api.AddToQueue.Name:
+		return &api.AddToQueueRequest{Runs: []string{run}}
+	case api.VerifyRun.Name:
+		return &api.VerifyRunRequest{Run: run}
 	case api.RestoreSnapshot.Name:
 		return &api.RestoreSnapshotRequest{Run: run}
 	case api.AckAlerts.Name:

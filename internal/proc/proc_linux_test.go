@@ -1,11 +1,28 @@
 package proc_test
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"agency/internal/proc"
 )
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "long")
+	want := bytes.Repeat([]byte("0123456789"), 1000)
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := proc.Read(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	if _, err := proc.Read(path + "er"); !os.IsNotExist(err) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
 
 func TestOfThisProcess(t *testing.T) {
 	t.Parallel()

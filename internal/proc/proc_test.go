@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, name := range names {
 		got, err := proc.Parse([]byte("42 (" + name + ") Z " + tail + "\n"))
-		want := proc.Stat{PID: 42, Parent: 7, Group: 5, Name: name, State: 'Z', Start: 987654, Own: 11, Children: 15, Resident: 2}
+		want := proc.Stat{PID: 42, Parent: 7, Group: 5, Name: name, State: 'Z', Start: 987654, Own: 11, Children: 15, Threads: 1, Resident: 2}
 		if got != want || err != nil {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/killpoint"
+	"agency/internal/plain"
 	"agency/internal/sqlite"
 )
 
@@ -190,7 +191,7 @@ func countEntries(folder string) (int, error) {
 func (d Database) Hint() string {
 	rebuild := "agency db rebuild makes one from the folders of the runs"
 	if newest, _ := newestBackup(d.Home); newest != "" {
-		return "agency db restore " + agency.ShellWord(newest) + " puts the newest backup in its place, and then agency db rebuild adds the runs since; without the backup, " + rebuild
+		return "agency db restore " + plain.ShellWord(newest) + " puts the newest backup in its place, and then agency db rebuild adds the runs since; without the backup, " + rebuild
 	}
 	return rebuild + "; agency db restore FILE puts a backup in its place"
 }
@@ -219,7 +220,7 @@ func closeWhole(store *sqlite.Store, path string, failed error) error {
 		return err
 	}
 	if _, err := os.Lstat(path + "-wal"); err == nil {
-		return agency.Errorf(agency.CodeDBError, "close %s: its log could not be taken in", path).WithHint("make room on its disk: df -h %s", agency.ShellWord(path))
+		return agency.Errorf(agency.CodeDBError, "close %s: its log could not be taken in", path).WithHint("make room on its disk: df -h %s", plain.ShellWord(path))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/handle"
 )
 
 // Run fills in what a spec leaves open: from its preset, then from the repository, then from the
@@ -33,9 +34,20 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 	if spec.BaseRef == "" {
 		spec.BaseRef = cfg.Defaults.Base
 	}
+	// Where the user chose no network, the repository narrows it, and says to what. Otherwise its
+	// hosts would add to the user's.
+	if spec.Network == "" && cfg.Sandbox.Network == agency.NetworkFull && p.Sandbox.Network == agency.NetworkAllow {
+		spec.Hosts = append(spec.Hosts, p.Hosts...)
+	}
+	// The repository may ask for more than the configuration, and never for less.
+	sandbox := agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}.Or(cfg.Sandbox.Stricter(p.Sandbox))
+	if sandbox.Level == agency.SandboxWorktree && spec.Network == "" {
+		sandbox.Network = agency.NetworkFull // what is configured for sandboxes
+	}
+	spec.Sandbox, spec.Network = sandbox.Level, sandbox.Network
 	chosen, err := Settings(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
 	if err == nil && p.HandleFormat != "" {
-		chosen.Handle, err = agency.ParseHandleFormat(p.HandleFormat)
+		chosen.Handle, err = handle.ParseFormat(p.HandleFormat)
 	}
 	return chosen, err
 }
@@ -67,7 +79,8 @@ func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
 	return agency.RunSettings{
 		Config: path,
 		Exec:   found.Exec, DefaultArgs: found.DefaultArgs,
-		Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
+		Sandbox: cfg.Sandbox.SandboxSettings,
+		Handle:  cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
 	}, nil
 }
 
@@ -105,7 +118,7 @@ func KnownRunners(cfg *config.Config) []string {
 // AgentSpec returns the plan's part of the spec for an agent's run.
 func AgentSpec(a *agency.PlanAgent) agency.Spec {
 	spec := agency.Spec{
-		Preset: a.Preset, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
+		Preset: a.Preset, Sandbox: a.Sandbox, Network: a.Network, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
 		Runner: agency.SpecRunner{Model: a.Model, Args: slices.Clone(a.Args)},
 		Prompt: agency.SpecPrompt{Text: a.Prompt},
 	}
@@ -156,6 +169,8 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	if spec.Headless == nil && p.Headless {
 		spec.Headless = &p.Headless
 	}
+	sandbox := agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}.Or(p.Sandbox)
+	spec.Sandbox, spec.Network = sandbox.Level, sandbox.Network
 	if spec.Limits.StallAfterMS == 0 {
 		spec.Limits.StallAfterMS = p.StallThreshold.Milliseconds()
 	}

@@ -21,7 +21,7 @@ const (
 	dialLimit   = 5 * time.Second
 	backoffMin  = 20 * time.Millisecond
 	backoffMax  = 250 * time.Millisecond
-	outputEvery = time.Second // how often to report output
+	outputEvery = time.Second // how often to report output, at most
 )
 
 // errRefused means that the daemon refuses this attempt for good.
@@ -55,6 +55,12 @@ func (c *client) started(start agency.Start, spans []agency.Span) {
 }
 
 func (c *client) ended(exit agency.Exit) { c.change(func(u *agency.WrapperUpdate) { u.Exit = &exit }) }
+
+// network sends what the runner did with its network.
+func (c *client) network() {
+	use := c.wrapper.networkUse()
+	c.change(func(u *agency.WrapperUpdate) { u.Network = use })
+}
 
 func (c *client) change(set func(*agency.WrapperUpdate)) {
 	c.mu.Lock()
@@ -179,41 +185,9 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 
 	received := make(chan error, 1)
 	acked := make(chan uint64, 16)
-	var looks lookouts
-	go func() {
-		for {
-			m, err := wire.receive(lineLimit)
-			if err == nil && m.Kind == kindRefused {
-				err = errRefused
-			}
-			if err != nil {
-				received <- err
-				return
-			}
-			switch m.Kind {
-			case kindAck:
-				select {
-				case acked <- m.ID:
-				case <-ctx.Done():
-				}
-			case kindLooked:
-				looks.answer(m)
-			case kindGo:
-				c.wrapper.letGo()
-			case kindInput, kindKeys, kindStop, kindEnviron:
-				// In a goroutine each: a stop must not wait for an input that the runner does not
-				// read.
-				c.answering.Add(1)
-				go func() {
-					defer c.answering.Add(-1)
-					_ = wire.send(c.answer(m, func() error { return looks.ask(ctx, wire, m.ID) }))
-				}()
-			}
-		}
-	}()
+	go func() { received <- c.receive(ctx, wire, acked) }()
 
-	tick := time.NewTicker(outputEvery)
-	defer tick.Stop()
+	var due <-chan time.Time // when output is to be reported
 	var sent, withExit uint64
 	c.drafts() // a new connection knows nothing
 	for {
@@ -231,17 +205,51 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 			if withExit != 0 && id >= withExit {
 				c.once.Do(func() { close(c.exitTaken) })
 			}
-		case <-tick.C:
-			c.mu.Lock()
-			told := c.state.Output
-			c.mu.Unlock()
-			if last := c.wrapper.out.last.Load(); last != 0 && (told == nil || told.UnixNano() != last) {
-				c.drafts()
+		case <-c.wrapper.out.came:
+			if due == nil {
+				due = time.After(outputEvery)
 			}
+		case <-due:
+			due = nil
+			c.drafts()
 		case err := <-received:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+	}
+}
+
+// receive handles requests until the connection ends, and returns why. The numbers of updates that
+// the daemon has go to acked.
+func (c *client) receive(ctx context.Context, wire *wire, acked chan<- uint64) error {
+	var looks lookouts
+	for {
+		m, err := wire.receive(lineLimit)
+		if err == nil && m.Kind == kindRefused {
+			err = errRefused
+		}
+		if err != nil {
+			return err
+		}
+		switch m.Kind {
+		case kindAck:
+			select {
+			case acked <- m.ID:
+			case <-ctx.Done():
+			}
+		case kindLooked:
+			looks.answer(m)
+		case kindGo:
+			c.wrapper.letGo()
+		case kindInput, kindKeys, kindStop, kindEnviron, kindAllow:
+			// In a goroutine each: a stop must not wait for an input that the runner does not
+			// read.
+			c.answering.Add(1)
+			go func() {
+				defer c.answering.Add(-1)
+				_ = wire.send(c.answer(m, func() error { return looks.ask(ctx, wire, m.ID) }))
+			}()
 		}
 	}
 }
@@ -266,7 +274,7 @@ func (c *client) update() agency.WrapperUpdate {
 	}
 	if last := c.wrapper.out.progress.last.Load(); last != 0 {
 		at := time.Unix(0, last).UTC()
-		c.state.EventDraft = &at
+		c.state.Changed = &at
 	}
 	c.state.LogLost = c.wrapper.out.lost.Load()
 	return c.state
@@ -333,6 +341,8 @@ func (c *client) answer(m message, look func() error) message {
 		var err error
 		reply.Environ, err = c.environ()
 		reply.Error = toWire(err)
+	case kindAllow:
+		reply.Error = toWire(c.wrapper.allow(m.Hosts))
 	case kindStop:
 		if m.By == "" {
 			m.By = agency.EndedByStop

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -29,24 +30,48 @@ func Identify(pid int) (agency.Process, error) {
 	return agency.Process{PID: pid, StartTicks: p.start, BootID: boot}, nil
 }
 
+// Boot returns what identifies the time since the machine started; empty when that is unknown.
+func Boot() string {
+	boot, err := bootID()
+	if err != nil {
+		return ""
+	}
+	return boot
+}
+
 // Alive reports whether exactly this process still runs: the same pid, start and boot, and not a
-// zombie.
-func Alive(p agency.Process) bool {
+// zombie. It is an error when the kernel cannot be asked, for example without file descriptors.
+func Alive(p agency.Process) (bool, error) {
 	if p.PID <= 0 || p.StartTicks == 0 || p.BootID == "" {
-		return false
+		return false, nil
 	}
 	now, err := readProcess(p.PID)
-	if err != nil || now.zombie || now.start != p.StartTicks {
-		return false
+	if errors.Is(err, unix.ESRCH) || err == nil && (now.zombie || now.start != p.StartTicks) {
+		return false, nil
 	}
-	boot, err := bootID()
-	return err == nil && boot == p.BootID
+	boot := ""
+	if err == nil {
+		boot, err = bootID()
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at process %d: %w", p.PID, err)
+	}
+	return boot == p.BootID, nil
 }
 
 // Suspended reports whether the process with that pid is stopped until it gets SIGCONT.
 func Suspended(pid int) bool {
 	p, err := readProcess(pid)
 	return err == nil && p.stopped
+}
+
+// mustLive returns the error of Signal for a process that has ended, or that cannot be looked at.
+func mustLive(p agency.Process) error {
+	alive, err := Alive(p)
+	if err == nil && !alive {
+		err = errGone(p)
+	}
+	return err
 }
 
 // errGone is the error of Signal for a process that has ended.

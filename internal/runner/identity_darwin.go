@@ -12,8 +12,8 @@ import (
 // another one has its pid now. This kernel offers no means against a reuse of the pid in the
 // instant between the check and the signal.
 func Signal(p agency.Process, sig unix.Signal) error {
-	if !Alive(p) {
-		return errGone(p)
+	if err := mustLive(p); err != nil {
+		return err
 	}
 	if err := unix.Kill(p.PID, sig); err != nil {
 		return fmt.Errorf("signal process %d: %w", p.PID, err)

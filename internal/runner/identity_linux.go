@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -20,15 +20,20 @@ func Signal(p agency.Process, sig unix.Signal) error {
 	// The descriptor pins the process: the process that is checked after the open is the one that
 	// gets the signal.
 	fd, err := unix.PidfdOpen(p.PID, 0)
-	if err != nil {
-		if errors.Is(err, unix.ENOSYS) && Alive(p) {
-			return unix.Kill(p.PID, sig)
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		if err := mustLive(p); err != nil {
+			return err
 		}
+		return unix.Kill(p.PID, sig)
+	case agency.Exhausted(err):
+		return fmt.Errorf("signal process %d: %w", p.PID, err)
+	case err != nil:
 		return errGone(p)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if !Alive(p) {
-		return errGone(p)
+	if err := mustLive(p); err != nil {
+		return err
 	}
 	if err := unix.PidfdSendSignal(fd, sig, nil, 0); err != nil {
 		return fmt.Errorf("signal process %d: %w", p.PID, err)
@@ -36,9 +41,19 @@ func Signal(p agency.Process, sig unix.Signal) error {
 	return nil
 }
 
+// kernelBoot is the kernel's boot id, once it was read.
+var kernelBoot atomic.Pointer[string]
+
 func bootID() (string, error) {
-	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return killpoint.Boot(strings.TrimSpace(string(data))), err
+	if kernelBoot.Load() == nil {
+		data, err := proc.Read("/proc/sys/kernel/random/boot_id")
+		if err != nil {
+			return "", err
+		}
+		id := strings.TrimSpace(string(data))
+		kernelBoot.Store(&id)
+	}
+	return killpoint.Boot(*kernelBoot.Load()), nil
 }
 
 func readProcess(pid int) (process, error) {

@@ -7,13 +7,15 @@ import (
 	"agency/internal/runner"
 )
 
+// When text may be typed after an input.
+const (
+	free  = "free"  // at once
+	key   = "key"   // after two seconds
+	draft = "draft" // after a minute
+)
+
 func TestTyping(t *testing.T) {
 	t.Parallel()
-	const (
-		free  = "free"  // may type at once
-		key   = "key"   // after two seconds
-		draft = "draft" // after a minute
-	)
 	for input, want := range map[string]string{
 		"a":                             draft,
 		"ä":                             draft,
@@ -52,22 +54,8 @@ func TestTyping(t *testing.T) {
 	} {
 		now := time.Unix(1_700_000_000, 0)
 		for _, whole := range []bool{true, false} {
-			var keys runner.Typing
-			if whole {
-				keys.Feed([]byte(input), now)
-			} else {
-				for i := range len(input) {
-					keys.Feed([]byte{input[i]}, now)
-				}
-			}
-			got := free
-			switch {
-			case keys.Busy(now.Add(59 * time.Second)):
-				got = draft
-			case keys.Busy(now.Add(time.Second)):
-				got = key
-			}
-			if got != want {
+			keys := typed(input, whole, now)
+			if got := mayType(keys, now); got != want {
 				t.Errorf("%q (whole %v): %s, want %s", input, whole, got, want)
 			}
 			if keys.Busy(now.Add(61 * time.Second)) {
@@ -75,6 +63,30 @@ func TestTyping(t *testing.T) {
 			}
 		}
 	}
+}
+
+// mayType returns when text may be typed after an input.
+func mayType(keys *runner.Typing, now time.Time) string {
+	switch {
+	case keys.Busy(now.Add(59 * time.Second)):
+		return draft
+	case keys.Busy(now.Add(time.Second)):
+		return key
+	}
+	return free
+}
+
+// typed is what is known of an input that arrived at once, or byte by byte.
+func typed(input string, whole bool, now time.Time) *runner.Typing {
+	var keys runner.Typing
+	if whole {
+		keys.Feed([]byte(input), now)
+		return &keys
+	}
+	for i := range len(input) {
+		keys.Feed([]byte{input[i]}, now)
+	}
+	return &keys
 }
 
 func TestModes(t *testing.T) {

@@ -78,7 +78,7 @@ func (l *Link) Hello(ctx context.Context) (agency.WrapperHello, error) {
 	return *m.Hello, l.wire.conn.SetReadDeadline(time.Time{})
 }
 
-// Refuse tells the wrapper not to reconnect, and closes the link: its token is wrong, or a newer
+// Refuse makes the wrapper stop reconnecting, and closes the link: its token is wrong, or a newer
 // attempt exists. Its runner continues.
 func (l *Link) Refuse(why error) error {
 	return errors.Join(l.wire.send(message{Kind: kindRefused, Error: toWire(why)}), l.Close())
@@ -154,12 +154,8 @@ func (l *Link) Keys(ctx context.Context, keys string, look Look) error {
 // typing makes the wrapper type, which requests each look. A wrapper of a version that requests
 // none is not asked to type.
 func (l *Link) typing(ctx context.Context, m message, look Look) (message, error) {
-	select {
-	case <-l.welcomed:
-	case <-l.gone:
-		return message{}, l.notConnected()
-	case <-ctx.Done():
-		return message{}, ctx.Err()
+	if err := l.awaitWelcome(ctx); err != nil {
+		return message{}, err
 	}
 	if l.version < protocolVersion {
 		return message{}, agency.Errorf(agency.CodeInputRefused, "the wrapper of %s is of an older agency, which types without a look at the terminal", l.id).
@@ -182,7 +178,7 @@ func (l *Link) lookFor(id uint64) {
 	}
 }
 
-// Environ returns the environment that the wrapper was told to give its runner, without the token.
+// Environ returns the environment that the wrapper gives its runner, without the token.
 // An older wrapper does not answer.
 func (l *Link) Environ(ctx context.Context) ([]string, error) {
 	m, err := l.ask(ctx, message{Kind: kindEnviron}, nil)
@@ -190,6 +186,15 @@ func (l *Link) Environ(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return m.Environ, m.Error.err()
+}
+
+// Allow lets the runner reach more hosts; it can be repeated. An older wrapper does not answer.
+func (l *Link) Allow(ctx context.Context, entries []string) error {
+	m, err := l.ask(ctx, message{Kind: kindAllow, Hosts: entries}, nil)
+	if err != nil {
+		return err
+	}
+	return m.Error.err()
 }
 
 // Stop makes the wrapper end its runner, and returns when the first signals are sent; the exit
@@ -231,14 +236,22 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// ask sends a request and waits for its answer; look looks at the terminal for it.
-func (l *Link) ask(ctx context.Context, m message, look func() error) (message, error) {
+// awaitWelcome waits until the wrapper takes requests.
+func (l *Link) awaitWelcome(ctx context.Context) error {
 	select {
 	case <-l.welcomed:
+		return nil
 	case <-l.gone:
-		return message{}, l.notConnected()
+		return l.notConnected()
 	case <-ctx.Done():
-		return message{}, ctx.Err()
+		return ctx.Err()
+	}
+}
+
+// ask sends a request and waits for its answer; look looks at the terminal for it.
+func (l *Link) ask(ctx context.Context, m message, look func() error) (message, error) {
+	if err := l.awaitWelcome(ctx); err != nil {
+		return message{}, err
 	}
 	answer := make(chan message, 1)
 	l.mu.Lock()

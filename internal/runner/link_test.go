@@ -41,13 +41,13 @@ func TestConversation(t *testing.T) {
 		t.Errorf("hello %+v", hello)
 	}
 	u := lastUpdate(t, d, "start and output", func(u agency.WrapperUpdate) bool { return u.Start != nil && u.Output != nil })
-	if !runner.Alive(u.Start.Runner) || u.Exit != nil {
+	if !alive(u.Start.Runner) || u.Exit != nil {
 		t.Errorf("update %+v", u)
 	}
 	f.typeKeys("\r")
 	exit := lastUpdate(t, d, "exit", hasExit).Exit
 	if record := f.exit(); record.ExitCode != 8 || exit.ExitCode != 8 {
-		t.Errorf("told %+v, recorded %+v", exit, record)
+		t.Errorf("reported %+v, recorded %+v", exit, record)
 	}
 	f.wait()
 }
@@ -70,7 +70,7 @@ func TestDaemonComesLater(t *testing.T) {
 	f.exit()
 	d = f.listen(0)
 	if exit := lastUpdate(t, d, "exit", hasExit).Exit; exit.ExitCode != 8 {
-		t.Errorf("told %+v", exit)
+		t.Errorf("reported %+v", exit)
 	}
 	f.wait()
 }
@@ -97,21 +97,28 @@ func TestGo(t *testing.T) {
 	f.wait()
 }
 
-// A wrapper whose session ends while it waits never starts its runner, and leaves no record: its
-// start was cut off, and the runner is not at fault.
+// A wrapper whose session ends while it waits, or that the daemon refuses then, never starts its
+// runner, and leaves no record: its start was cut off, and the runner is not at fault.
 func TestNoGo(t *testing.T) {
 	t.Parallel()
-	f := prepare(t, `touch ran`)
-	f.launch.Waits = true
-	d := f.listen(0)
-	f.begin(true)
-	receive(t, "the first update", d.updates)
-	f.signal(unix.SIGHUP)
-	f.wait()
-	for _, name := range []string{"started.json", "runner_done.json"} {
-		if _, err := os.Lstat(filepath.Join(f.launch.AttemptDir, name)); err == nil {
-			t.Errorf("there is %s", name)
-		}
+	for name, status := range map[string]int{"its session ends": 0, "it is refused": http.StatusForbidden} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := prepare(t, `touch ran`)
+			f.launch.Waits = true
+			d := f.listen(status)
+			f.begin(true)
+			if status == 0 {
+				receive(t, "the first update", d.updates)
+				f.signal(unix.SIGHUP)
+			}
+			f.wait()
+			for _, name := range []string{"started.json", "runner_done.json"} {
+				if _, err := os.Lstat(filepath.Join(f.launch.AttemptDir, name)); err == nil {
+					t.Errorf("there is %s", name)
+				}
+			}
+		})
 	}
 }
 
@@ -177,7 +184,7 @@ func TestStopByLink(t *testing.T) {
 	}
 	exit := lastUpdate(t, d, "exit", hasExit).Exit
 	if exit.EndedBy != agency.EndedByTimeLimit {
-		t.Errorf("told %+v", exit)
+		t.Errorf("reported %+v", exit)
 	}
 	f.wait()
 	if err := link.Stop(t.Context(), agency.EndedByStop); !agency.IsCode(err, agency.CodeInvalidState) {
@@ -388,7 +395,7 @@ func TestLinkOfStrangers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := link.Hello(ctx); err == nil {
-		t.Error("a hello of one who says nothing")
+		t.Error("a hello without a message")
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/file"
 )
 
 // The names in the folder of logs.
@@ -129,7 +131,7 @@ func createLog(path string, limit int64) (*logFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	reserve(f) // without it, an empty log could not even report a full disk
+	_ = file.Reserve(f, 1) // without it, an empty log could not even report a full disk
 	return &logFile{path: path, f: f, limit: limit, shrink: limit}, nil
 }
 

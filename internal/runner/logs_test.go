@@ -69,7 +69,7 @@ func TestLogRotation(t *testing.T) {
 		write(fmt.Appendf(nil, "more %d\n", i))
 	}
 	if text := readAll(t, late); !strings.Contains(text, "[agency: the first ") || !strings.HasSuffix(text, "more 499\n") {
-		t.Errorf("a reader that fell behind is not told: %q", text)
+		t.Errorf("a reader that fell behind does not learn of it: %q", text)
 	}
 }
 

@@ -26,10 +26,14 @@ import (
 	"agency/internal/runner"
 )
 
-// TestMain lets the test binary act as the wrapper, like `agency wrapper LAUNCH`.
+// TestMain lets the test binary act as the wrapper, like `agency wrapper LAUNCH`, and as a program
+// that it marks, like `agency marked MARK PROGRAM`.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == "marked" {
+		os.Exit(runner.Marked(os.Args[2], os.Args[3:]))
+	}
 	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
-		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout, nil))
+		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout, runner.Parts{}))
 	}
 	os.Exit(m.Run())
 }
@@ -253,7 +257,13 @@ func (f *fixture) typeKeys(keys string) {
 // running reports whether a process runs and is not a zombie.
 func running(pid int) bool {
 	p, err := runner.Identify(pid)
-	return err == nil && runner.Alive(p)
+	return err == nil && alive(p)
+}
+
+// alive reports whether a process lives, as far as the kernel can be asked.
+func alive(p agency.Process) bool {
+	alive, err := runner.Alive(p)
+	return alive && err == nil
 }
 
 // gone waits until a process has ended.

@@ -21,19 +21,6 @@ func limitOf(mark []string) uint64 {
 	return markLimit | binary.BigEndian.Uint64(sum[:8])>>3
 }
 
-// carries reports whether a process has the mark, in its initial environment or in its limits.
-func carries(pid int, mark []string) (bool, error) {
-	if len(mark) == 0 {
-		return false, nil
-	}
-	env, err := environ(pid)
-	if err != nil || hasEntries(env, mark) {
-		return err == nil, err
-	}
-	value, err := limit(pid)
-	return value == limitOf(mark), err
-}
-
 func hasEntries(environ []byte, entries []string) bool {
 	for _, entry := range entries {
 		if !bytes.Contains(environ, []byte("\x00"+entry+"\x00")) {

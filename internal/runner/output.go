@@ -17,9 +17,10 @@ type output struct {
 	logs    *logs // nil until they exist
 	pane    *pane // of a headless runner
 	copiers []*copier
-	bytes   atomic.Int64 // seen so far
-	last    atomic.Int64 // when, in nanoseconds of the Unix era
-	lost    atomic.Int64 // of those, missing in the merged log
+	bytes   atomic.Int64  // seen so far
+	last    atomic.Int64  // when, in nanoseconds of the Unix era
+	came    chan struct{} // holds a token when last is newer than the daemon knows
+	lost    atomic.Int64  // of those, missing in the merged log
 	// progress detects new content in it.
 	progress *progress
 }
@@ -38,6 +39,10 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 		o.last.Store(now.UnixNano())
 		sink(p)
 		o.progress.see(p, now)
+		select {
+		case o.came <- struct{}{}:
+		default: // the client is to report it already
+		}
 	})
 	return nil
 }

@@ -87,9 +87,9 @@ func (w *wrapper) printNote(words string) {
 	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
 }
 
-// sayEnded shows in the pane, below the last output, that the runner has ended. It does not wait
+// noteEnd shows in the pane, below the last output, that the runner has ended. It does not wait
 // for a terminal that takes no output.
-func (w *wrapper) sayEnded(exit *agency.Exit) {
+func (w *wrapper) noteEnd(exit *agency.Exit) {
 	how := fmt.Sprintf("exit status %d", exit.ExitCode)
 	if exit.Signal != "" {
 		how = exit.Signal

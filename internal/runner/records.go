@@ -21,8 +21,10 @@ import (
 
 // The files of an attempt.
 const (
-	aliveFile     = "alive"
-	heartbeatFile = "heartbeat"
+	aliveFile = "alive"
+	// heartbeatFile has a folder of its own: the daemon watches the attempt's, and would wake at each
+	// beat.
+	heartbeatFile = "wrapper/heartbeat"
 	startFile     = "started.json"
 	exitFile      = "runner_done.json"
 	exitCodeFile  = "exit_code.txt"
@@ -210,6 +212,7 @@ func touchHeartbeat(attemptDir string) {
 	path := filepath.Join(attemptDir, heartbeatFile)
 	now := killpoint.Now()
 	if errors.Is(os.Chtimes(path, now, now), fs.ErrNotExist) {
+		_ = os.Mkdir(filepath.Dir(path), 0o700)
 		if f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600); err == nil {
 			_ = f.Close()
 		}

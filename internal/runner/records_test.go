@@ -74,13 +74,13 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := runner.Identify(cmd.Process.Pid)
-	if err != nil || !runner.Alive(p) || p.BootID == "" {
+	if err != nil || !alive(p) || p.BootID == "" {
 		t.Fatalf("identity %+v, %v", p, err)
 	}
 	for _, other := range []agency.Process{
 		{}, {PID: p.PID}, {PID: p.PID, StartTicks: p.StartTicks + 1, BootID: p.BootID}, {PID: p.PID, StartTicks: p.StartTicks, BootID: "other"},
 	} {
-		if runner.Alive(other) {
+		if alive(other) {
 			t.Errorf("%+v is alive", other)
 		}
 		if err := runner.Signal(other, unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
@@ -90,7 +90,7 @@ func TestIdentity(t *testing.T) {
 	if err := runner.Signal(p, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a zombie not to count as alive", func() bool { return !runner.Alive(p) })
+	eventually(t, "a zombie not to count as alive", func() bool { return !alive(p) })
 	_ = cmd.Wait()
 	if _, err := runner.Identify(p.PID); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("identify a dead process: %v", err)
@@ -115,7 +115,7 @@ func TestHeartbeat(t *testing.T) {
 	var info os.FileInfo
 	eventually(t, "a heartbeat", func() bool {
 		var err error
-		info, err = os.Stat(filepath.Join(f.launch.AttemptDir, "heartbeat"))
+		info, err = os.Stat(filepath.Join(f.launch.AttemptDir, "wrapper", "heartbeat"))
 		return err == nil
 	})
 	if age := time.Since(info.ModTime()); age > 10*time.Second {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -22,15 +23,36 @@ const (
 	setupLogBytes = 8 << 20         // kept of an output's beginning, and of its end
 )
 
-// RunSetup runs a setup to its end, in a process group of its own and without input. When it
-// returns, none of its processes is left: it ends those that the setup put into the background
-// (where the kernel shows marks; elsewhere, those that stayed in its group). If the program cannot
-// be started, fails, or is not done in time, RunSetup returns an error that continues the word
-// "setup".
-func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error {
+// RunSetup runs a setup to its end, in a process group of its own and without input. The program of
+// the arguments marked, which calls Marked, becomes the setup. When RunSetup returns, none of its
+// processes is left: it ends those that the setup put into the background (where the kernel shows
+// marks; elsewhere, those that stayed in its group). If the program cannot be started, fails, or is
+// not done in time, RunSetup returns an error that continues the word "setup".
+func RunSetup(ctx context.Context, marked []string, s agency.SetupCommand, serving Serving) error {
+	_, failed, err := runToEnd(ctx, "setup", marked, s, serving)
+	return errors.Join(failed, err)
+}
+
+// RunCheck runs a check to its end in the same way, and returns its verdict with the reason, which
+// continues the name of the check. An error means that there is no verdict: ctx ended, the log
+// cannot be written, or processes of the check do not end.
+func RunCheck(ctx context.Context, marked []string, c agency.SetupCommand, serving Serving) (verdict agency.Verdict, reason string, err error) {
+	verdict, failed, err := runToEnd(ctx, "check", marked, c, serving)
+	switch {
+	case verdict == "" || err != nil:
+		return "", "", errors.Join(failed, err)
+	case failed != nil:
+		reason = failed.Error()
+	}
+	return verdict, reason, nil
+}
+
+// runToEnd runs a program that prepares or checks a worktree; of says which. The verdict is empty
+// if ctx ended first. failed is why the program did not succeed.
+func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCommand, serving Serving) (verdict agency.Verdict, failed, err error) {
 	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return fmt.Errorf("cannot write its log: %w", err)
+		return "", nil, fmt.Errorf("cannot write its log: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -39,24 +61,33 @@ func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error
 	// close it.
 	r, w, err := os.Pipe()
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot be started: %w", err), log.Close())
+		return "", nil, errors.Join(fmt.Errorf("cannot be started: %w", err), log.Close())
 	}
-	copied := make(chan struct{})
-	go func() {
-		_, _ = io.Copy(out, r)
-		close(copied)
-	}()
-	cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
+	failing, fails, err := os.Pipe()
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("cannot be started: %w", err), r.Close(), w.Close(), log.Close())
+	}
+	defer func() { _ = failing.Close() }()
+	cmd := exec.CommandContext(ctx, marked[0], slices.Concat(marked[1:], []string{s.Mark}, s.Argv)...)
+	cmd.ExtraFiles = []*os.File{fails}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Env, w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = setupGrace
 	err = cmd.Start()
-	_ = w.Close()
+	_ = errors.Join(w.Close(), fails.Close())
+	copied := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(out, r)
+		close(copied)
+	}()
 	if err == nil {
-		setMark(cmd.Process.Pid, []string{s.Mark})
-		killpoint.At("setup.started")
+		why, _ := io.ReadAll(failing) // ends when the program has taken the place of the marked process
+		killpoint.At(of, "started")
 		err = cmd.Wait()
+		if len(why) > 0 {
+			err = errors.New(string(why))
+		}
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	// Ending the processes does not depend on ctx, which may have ended.
@@ -67,29 +98,50 @@ func RunSetup(ctx context.Context, s agency.SetupCommand, serving Serving) error
 	_ = r.SetReadDeadline(time.Now().Add(setupDrain)) // a process without the mark may still hold it
 	<-copied
 	_ = r.Close()
-	failed := setupFailure(ctx, err, s.Timeout)
+	verdict, failed = programVerdict(ctx, err, s.Timeout)
 	if failed != nil {
-		out.note(failed.Error())
+		out.note(of + " " + failed.Error())
 	}
-	return errors.Join(failed, endErr, out.close())
+	return verdict, failed, errors.Join(endErr, out.close())
 }
 
-// setupFailure returns what was wrong with a setup, or nil.
-func setupFailure(ctx context.Context, err error, timeout time.Duration) error {
+// Marked gives this process a mark and becomes the program of argv, so that the program starts
+// nothing without the mark. If it cannot, it writes why to the file 3 and returns an exit status.
+func Marked(mark string, argv []string) int {
+	const why = 3
+	unix.CloseOnExec(why)
+	setMark(0, []string{mark})
+	err := &os.PathError{Op: "exec", Path: argv[0], Err: syscall.Exec(argv[0], argv, os.Environ())}
+	_, _ = unix.Write(why, []byte(err.Error()))
+	return codeNotExecutable
+}
+
+// sentSignals are those by which a program does not end itself, but something else ends it, such as
+// the user, or the kernel when memory is short. They prove nothing about the files that it checked.
+var sentSignals = []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
+// programVerdict returns the verdict on a program by the error of its end, and what was wrong with
+// it; the verdict is empty if ctx ended before its time was up.
+func programVerdict(ctx context.Context, err error, timeout time.Duration) (agency.Verdict, error) {
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("did not end in %s", timeout)
+		return agency.CheckTimedOut, fmt.Errorf("did not end in %s", timeout)
 	case ctx.Err() != nil:
-		return errors.New("was cut off")
+		return "", errors.New("was cut off")
 	case err == nil:
-		return nil
+		return agency.CheckPassed, nil
 	case exited && exit.ExitCode() >= 0:
-		return fmt.Errorf("failed with exit %d", exit.ExitCode())
+		return agency.CheckFailed, fmt.Errorf("failed with exit %d", exit.ExitCode())
 	case exited:
-		return fmt.Errorf("was ended by %s", unix.SignalName(exit.Sys().(syscall.WaitStatus).Signal()))
+		signal := exit.Sys().(syscall.WaitStatus).Signal()
+		verdict := agency.CheckFailed
+		if slices.Contains(sentSignals, signal) {
+			verdict = agency.CheckBroken
+		}
+		return verdict, fmt.Errorf("was ended by %s", unix.SignalName(signal))
 	default:
-		return fmt.Errorf("cannot be started: %w", err)
+		return agency.CheckBroken, fmt.Errorf("cannot be started: %w", err)
 	}
 }
 
@@ -123,7 +175,7 @@ func (c *clipped) put(p []byte) {
 }
 
 // note adds a line of agency to the output.
-func (c *clipped) note(text string) { _, _ = c.Write([]byte("agency: setup " + text + "\n")) }
+func (c *clipped) note(text string) { _, _ = c.Write([]byte("agency: " + text + "\n")) }
 
 // close writes the end and closes the log.
 func (c *clipped) close() error {

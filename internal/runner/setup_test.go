@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 	"agency/internal/proc"
 	"agency/internal/runner"
 )
+
+// marked is the test binary, as TestMain has it.
+var marked = []string{os.Args[0], "marked"}
 
 func setupOf(t *testing.T, script string) (agency.SetupCommand, string) {
 	t.Helper()
@@ -44,7 +48,7 @@ func TestSetup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := setupOf(t, test.script)
-			err := runner.RunSetup(t.Context(), s, runner.Serving{})
+			err := runner.RunSetup(t.Context(), marked, s, runner.Serving{})
 			if got := read(t, s.Log); got != test.log {
 				t.Errorf("log: got %q", got)
 			}
@@ -59,14 +63,14 @@ func TestSetupThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s, dir := setupOf(t, "")
 	s.Argv = []string{filepath.Join(dir, "nothing")}
-	if err := runner.RunSetup(t.Context(), s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "cannot be started") {
 		t.Errorf("got %v", err)
 	}
 	s.Log = filepath.Join(dir, "link")
 	if err := os.Symlink("/dev/null", s.Log); err != nil {
 		t.Fatal(err)
 	}
-	if err := runner.RunSetup(t.Context(), s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "its log") {
+	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "its log") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -82,14 +86,14 @@ func TestSetupLeavesNothing(t *testing.T) {
 	}{
 		"too long":   {`sleep 600 & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
 		"background": {`sleep 600 & echo $! >pid`, 30 * time.Second, ""},
-		"hidden":     {`sleep 0.3; (env -i setsid sh -c 'echo $$ >pid; exec sleep 600' &) ; while [ ! -s pid ]; do sleep 0.01; done`, 30 * time.Second, ""},
+		"hidden":     {`(env -i setsid sh -c 'echo $$ >pid; exec sleep 600' &) ; while [ ! -s pid ]; do sleep 0.01; done`, 30 * time.Second, ""},
 		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, dir := setupOf(t, test.script)
 			s.Timeout = test.timeout
-			err := runner.RunSetup(t.Context(), s, runner.Serving{})
+			err := runner.RunSetup(t.Context(), marked, s, runner.Serving{})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -118,7 +122,7 @@ func runs(pid int) bool {
 func TestSetupLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s, _ := setupOf(t, `echo begin; head -c 50000000 /dev/zero | tr '\0' x; echo; echo the end; exit 1`)
-	if err := runner.RunSetup(t.Context(), s, runner.Serving{}); err == nil {
+	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}); err == nil {
 		t.Error("got no error")
 	}
 	log := read(t, s.Log)
@@ -128,4 +132,53 @@ func TestSetupLogIsBounded(t *testing.T) {
 	if len(log) > 17<<20 {
 		t.Errorf("got %d bytes", len(log))
 	}
+}
+
+func TestCheckVerdicts(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		script, reason string
+		verdict        agency.Verdict
+	}{
+		"pass":   {`exit 0`, "", agency.CheckPassed},
+		"fail":   {`exit 3`, "failed with exit 3", agency.CheckFailed},
+		"signal": {`kill -SEGV $$`, "was ended by SIGSEGV", agency.CheckFailed},
+		"killed": {`kill -9 $$`, "was ended by SIGKILL", agency.CheckBroken},
+		"slow":   {`exec sleep 600`, "did not end in 300ms", agency.CheckTimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := setupOf(t, test.script)
+			if test.verdict == agency.CheckTimedOut {
+				c.Timeout = 300 * time.Millisecond
+			}
+			verdict, reason, err := runner.RunCheck(t.Context(), marked, c, runner.Serving{})
+			if verdict != test.verdict || reason != test.reason || err != nil {
+				t.Errorf("got %q, %q, %v", verdict, reason, err)
+			}
+		})
+	}
+	t.Run("no program", func(t *testing.T) {
+		t.Parallel()
+		c, dir := setupOf(t, "")
+		c.Argv = []string{filepath.Join(dir, "nothing")}
+		if verdict, reason, err := runner.RunCheck(t.Context(), marked, c, runner.Serving{}); verdict != agency.CheckBroken || !strings.HasPrefix(reason, "cannot be started: ") || err != nil {
+			t.Errorf("got %q, %q, %v", verdict, reason, err)
+		}
+	})
+	t.Run("cut off", func(t *testing.T) {
+		t.Parallel()
+		c, dir := setupOf(t, `touch began; exec sleep 600`)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for ctx.Err() == nil {
+				if _, err := os.Stat(filepath.Join(dir, "began")); err == nil {
+					cancel()
+				}
+			}
+		}()
+		if verdict, _, err := runner.RunCheck(ctx, marked, c, runner.Serving{}); verdict != "" || err == nil {
+			t.Errorf("got %q, %v", verdict, err)
+		}
+	})
 }

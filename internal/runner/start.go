@@ -38,7 +38,12 @@ func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, err
 		}
 		attr.Files = append(attr.Files, f.Fd())
 	}
+	done, err := w.connectNetwork(attr)
+	if err != nil {
+		return 0, err
+	}
 	pid, err := syscall.ForkExec(w.launch.Argv[0], w.launch.Argv, attr)
+	done(err == nil)
 	if err != nil {
 		return 0, w.explain(err)
 	}
@@ -69,7 +74,7 @@ func (w *wrapper) explain(err error) error {
 	case errors.Is(err, unix.EACCES):
 		return &startError{fmt.Sprintf("the program %s may not be executed", program), codeNotExecutable}
 	case errors.Is(err, unix.ENOEXEC):
-		return &startError{fmt.Sprintf("%s is no program for this machine; a script needs a #! line", program), codeNotExecutable}
+		return &startError{fmt.Sprintf("%s is not a program for this machine; a script needs a #! line", program), codeNotExecutable}
 	case errors.Is(err, unix.E2BIG):
 		return &startError{"the arguments and the environment are too long for the kernel", codeNotExecutable}
 	default:

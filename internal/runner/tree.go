@@ -80,6 +80,10 @@ type Remains struct {
 	Mark    []string
 }
 
+// emptyLooks is how many looks in a row, killEvery apart, prove that nothing is left: a process can
+// start another one and end while the kernel's list is read, which then has neither.
+const emptyLooks = 2
+
 // EndTree ends what a killed wrapper left behind: the runner and all processes below it, and every
 // process that carries the mark, with all below it. A dying wrapper releases its lock before its
 // children lose it as their parent; until then they are below the tmux server, and still count as
@@ -91,9 +95,14 @@ type Remains struct {
 func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Duration) (left int, err error) {
 	const bound = 5 * time.Second // for KILL to take effect
 	begin := time.Now()
-	for round := 0; ; round++ {
+	for round, empty := 0, 0; ; round++ {
 		tree, err := leftBehind(of, serving)
-		if err != nil || len(tree) == 0 || time.Since(begin) > grace+bound {
+		if len(tree) == 0 {
+			empty++
+		} else {
+			empty = 0
+		}
+		if err != nil || empty == emptyLooks || time.Since(begin) > grace+bound {
 			return len(tree), err
 		}
 		switch {
@@ -112,7 +121,7 @@ func EndTree(ctx context.Context, of Remains, serving Serving, grace time.Durati
 
 // Alone reports whether nothing lives below a wrapper for certain, except what serves other runs.
 func Alone(wrapper agency.Process, serving Serving) bool {
-	if !Alive(wrapper) {
+	if alive, err := Alive(wrapper); !alive || err != nil {
 		return false
 	}
 	tree, err := treeOf(wrapper.PID, 0, serving)
@@ -120,12 +129,16 @@ func Alone(wrapper agency.Process, serving Serving) bool {
 }
 
 func leftBehind(of Remains, serving Serving) ([]int, error) {
-	all, err := processes()
+	at, err := lookAround()
 	if err != nil {
 		return nil, err
 	}
+	all := at.all
 	var roots []int
-	if Alive(of.Root) {
+	switch alive, err := Alive(of.Root); {
+	case err != nil:
+		return nil, err
+	case alive:
 		roots = append(roots, of.Root.PID)
 	}
 	var dying []int // the wrapper, whose threads end one after the other
@@ -133,14 +146,10 @@ func leftBehind(of Remains, serving Serving) ([]int, error) {
 		if p.pid == of.Wrapper.PID && p.start == of.Wrapper.StartTicks {
 			dying = append(dying, p.pid)
 		}
-		if p.zombie || slices.Contains(roots, p.pid) {
-			continue
-		}
-		switch marked, err := carries(p.pid, of.Mark); {
-		case err != nil:
-			return nil, err
-		case marked:
-			roots = append(roots, p.pid)
+	}
+	for _, pid := range at.marked(of.Mark) {
+		if !slices.Contains(roots, pid) {
+			roots = append(roots, pid)
 		}
 	}
 	if len(roots) == 0 {

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/killpoint"
+	"agency/internal/proc"
 )
 
 // becomeSubreaper makes orphans below the wrapper its children instead of init's, so that none
@@ -30,8 +33,8 @@ func treeOf(wrapper, _ int, serving Serving) ([]int, error) {
 	return below(all, []int{daemon, server}, wrapper), nil
 }
 
-// processes returns all processes, without those that end meanwhile. Without file descriptors it
-// fails: a list without some of them would prove that they are gone.
+// processes returns all processes, without those that end meanwhile and what these start meanwhile.
+// Without file descriptors it fails: a list without some of them would prove that they are gone.
 func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -42,8 +45,9 @@ func processes() ([]process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
+	killpoint.At("processes.named")
 	var all []process
-	for _, name := range names {
+	for _, name := range slices.Backward(names) { // the newest ones first, which are the ones that end soon
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
@@ -62,7 +66,7 @@ func processes() ([]process, error) {
 // procFile returns a file of the kernel about a process. It is empty when the process has ended or
 // the file may not be read. It is an error when this process has no file descriptor or memory left.
 func procFile(pid int, name string) ([]byte, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + name)
+	data, err := proc.Read("/proc/" + strconv.Itoa(pid) + "/" + name)
 	if agency.Exhausted(err) {
 		return nil, fmt.Errorf("look at process %d: %w", pid, err)
 	}

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +11,9 @@ import (
 )
 
 // CPU returns the processor time that a process and all processes below it have used, including
-// children that ended. It is 0 for a process that is gone.
+// children that ended. It is 0 for a process that is gone, or that cannot be looked at.
 func CPU(p agency.Process) time.Duration {
-	if !Alive(p) {
+	if alive, err := Alive(p); !alive || err != nil {
 		return 0
 	}
 	var ticks uint64
@@ -25,20 +24,31 @@ func CPU(p agency.Process) time.Duration {
 			continue
 		}
 		seen[pid] = true
-		if s, err := proc.Of(pid); err == nil {
-			ticks += s.Own + s.Children
+		s, err := proc.Of(pid)
+		if err != nil {
+			continue
 		}
-		queue = append(queue, childrenOf(pid)...)
+		ticks += s.Own + s.Children
+		queue = append(queue, childrenOf(pid, s.Threads)...)
 	}
 	return time.Duration(ticks) * proc.Tick
 }
 
 // childrenOf returns the children of all threads of a process.
-func childrenOf(pid int) []int {
-	paths, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+func childrenOf(pid, threads int) []int {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
+	tasks := []string{strconv.Itoa(pid)}
+	if threads > 1 {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.Name() != tasks[0] {
+				tasks = append(tasks, e.Name())
+			}
+		}
+	}
 	var children []int
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
+	for _, task := range tasks {
+		data, err := proc.Read(dir + task + "/children")
 		if err != nil {
 			continue
 		}

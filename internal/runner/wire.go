@@ -42,6 +42,7 @@ const (
 	kindLooked  = "looked"  // from the daemon; an error keeps the wrapper from typing
 	kindGo      = "go"      // from the daemon: the runner may start
 	kindEnviron = "environ" // from the daemon; answered by answer
+	kindAllow   = "allow"   // from the daemon: more hosts for the runner; answered by answer
 )
 
 // message is one line in either direction.
@@ -56,6 +57,7 @@ type message struct {
 	Force    bool                  `json:"force,omitempty"` // of a stop; an older wrapper forces at every second stop
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
 	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer
+	Hosts    []string              `json:"hosts,omitempty"`   // of allow
 	Error    *wireError            `json:"error,omitempty"`
 }
 

@@ -42,8 +42,8 @@ const (
 // signal n ended it. It takes over the process: its signals and all of its children. The records on
 // disk are complete before it returns.
 //
-// observe returns the observer of the runner's output; observe and its result may be nil.
-func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch) Observer) int {
+// The parts may be nil.
+func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 	// From the first moment, so that a stop during the start waits in the channel instead of
 	// killing the wrapper. Notify and not Ignore: the runner would inherit an ignored signal.
 	signals := make(chan os.Signal, 64)
@@ -67,14 +67,26 @@ func Main(launchPath string, stdin, stdout *os.File, observe func(*agency.Launch
 			if launch.Trace {
 				w.trace = steps
 			}
-			if observe != nil {
-				w.observer = observe(&launch)
+			if parts.Observe != nil {
+				w.observer = parts.Observe(&launch)
+			}
+			if parts.Proxy != nil && launch.Hosts != nil {
+				w.proxy = parts.Proxy(launch.Hosts, func() { w.client.network() })
 			}
 			return w.run()
 		}
 	}
 	_, _ = fmt.Fprintf(stdout, "agency: error: %v\r\n", err)
 	return agency.ExitError
+}
+
+// Parts are what the program gives its wrappers.
+type Parts struct {
+	// Observe returns the observer of a runner's output; the result may be nil.
+	Observe func(*agency.Launch) Observer
+	// Proxy returns the proxy of a runner that reaches these hosts. changed is to be called when its
+	// Use has changed.
+	Proxy func(hosts []string, changed func()) Proxy
 }
 
 // Observer receives what a runner shows of itself. One goroutine at a time calls it. It must be
@@ -90,6 +102,7 @@ type wrapper struct {
 	stdin, stdout *os.File
 	signals       chan os.Signal
 	observer      Observer // may be nil
+	proxy         Proxy    // nil unless the runner reaches hosts through one
 
 	start  agency.Start
 	out    *output
@@ -100,6 +113,9 @@ type wrapper struct {
 	// mayStart is closed when the daemon lets the runner start.
 	mayStart chan struct{}
 	letGo    func() // closes mayStart; idempotent
+	// clientDone is closed when the client has ended: while the runner waits or runs, because the
+	// daemon refused the attempt.
+	clientDone chan struct{}
 	// started is closed when the runner runs; term is set by then.
 	started chan struct{}
 	over    chan struct{} // closed when the runner and its tree have ended
@@ -128,7 +144,7 @@ func (w *wrapper) run() int {
 	w.letGo = sync.OnceFunc(func() { close(w.mayStart) })
 	w.started = make(chan struct{})
 	w.over = make(chan struct{})
-	w.out = &output{progress: newProgress()}
+	w.out = &output{came: make(chan struct{}, 1), progress: newProgress()}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
@@ -138,8 +154,8 @@ func (w *wrapper) run() int {
 		Grace: w.launch.Grace, Pane: os.Getenv("TMUX_PANE"), TokenHash: agency.TokenHash(w.launch.Token),
 	}
 	w.client = newClient(&w.launch, self, w)
-	clientDone := make(chan struct{})
-	go func() { defer close(clientDone); w.client.run(ctx) }()
+	w.clientDone = make(chan struct{})
+	go func() { defer close(w.clientDone); w.client.run(ctx) }()
 
 	if err == nil {
 		err = becomeSubreaper()
@@ -152,7 +168,7 @@ func (w *wrapper) run() int {
 		// Without a record of a start or an exit, the daemon takes the start as cut off, not as the
 		// failure of the runner's program.
 		cancel()
-		<-clientDone
+		<-w.clientDone
 		w.out.close()
 		return agency.ExitError
 	}
@@ -168,20 +184,20 @@ func (w *wrapper) run() int {
 	close(w.over)
 	w.force(exit)
 	select {
-	case <-clientDone: // refused for good
+	case <-w.clientDone: // refused for good
 	case <-w.client.exitTaken:
 	case <-time.After(ackLimit):
 	}
-	killpoint.At("wrapper.told")
+	killpoint.At("wrapper.reported")
 	w.client.answered()
 	cancel()
-	<-clientDone
+	<-w.clientDone
 	w.out.close()
 	if w.term != nil {
 		w.term.restore()
 	}
 	if exit.EndedBy != agency.EndedByStartFailed {
-		w.sayEnded(exit)
+		w.noteEnd(exit)
 	}
 	return exit.ExitCode
 }
@@ -220,14 +236,15 @@ func (w *wrapper) startRunner() error {
 	return nil
 }
 
-// errCutOff is why a wrapper ends whose session ended, or was ended, before the daemon let it start.
-var errCutOff = errors.New("its session was ended before its worktree was made")
+// errCutOff is why a wrapper ends whose session ended, or was ended, or which the daemon refused,
+// before the daemon let it start.
+var errCutOff = errors.New("its start was taken back before its worktree was made")
 
 // goLimit bounds the wait for the daemon's go. Making a worktree may take ten minutes.
 const goLimit = 15 * time.Minute
 
-// awaitGo waits until the daemon lets the runner start, if the launch says so. The error is that
-// the session or the daemon ended the start.
+// awaitGo waits until the daemon lets the runner start, if the launch asks for that. The error is
+// that the session or the daemon ended the start, or that the daemon refused the attempt.
 func (w *wrapper) awaitGo() error {
 	if !w.launch.Waits {
 		return nil
@@ -247,6 +264,8 @@ func (w *wrapper) awaitGo() error {
 			if sig == unix.SIGTERM || sig == unix.SIGHUP {
 				return errCutOff
 			}
+		case <-w.clientDone:
+			return errCutOff
 		case <-late.C:
 			return fmt.Errorf("its worktree was not made in %s", goLimit)
 		}
@@ -294,7 +313,7 @@ func (w *wrapper) supervise() *agency.Exit {
 				stop(agency.EndedByTimeLimit)
 			}
 		case <-kill:
-			signalAll(w.tree(), unix.SIGKILL)
+			signalAll(w.living(), unix.SIGKILL)
 			kill = time.After(killEvery)
 		case sig := <-w.signals:
 			switch {
@@ -331,21 +350,53 @@ func (w *wrapper) pass(sig os.Signal) {
 // would simply die of HUP does not get it, since TERM may let it clean up. CONT wakes suspended
 // processes.
 func (w *wrapper) terminate() {
-	tree := w.tree()
+	tree := w.living()
 	signalAll(tree, unix.SIGTERM)
-	if w.term != nil && hangupHelps(w.start.Runner.PID) {
-		_ = unix.Kill(w.start.Runner.PID, unix.SIGHUP)
+	if leader := w.leader(); w.term != nil && hangupHelps(leader) {
+		_ = unix.Kill(leader, unix.SIGHUP)
 	}
 	signalAll(tree, unix.SIGCONT)
 }
 
-func (w *wrapper) tree() []int {
+// leader returns the process of the agent's own program. In a sandbox it is the child of the
+// child of the runner, which is bubblewrap.
+func (w *wrapper) leader() int {
+	pid := w.start.Runner.PID
+	if !w.launch.Confined {
+		return pid
+	}
+	all, err := processes()
+	if err != nil {
+		return pid
+	}
+	for range 2 {
+		for _, p := range all {
+			if p.ppid == pid {
+				pid = p.pid
+				break
+			}
+		}
+	}
+	return pid
+}
+
+// living returns what to end while the runner lives: the tree, or the runner alone when the kernel
+// cannot be asked for the tree. What that leaves is ended after the runner.
+func (w *wrapper) living() []int {
+	tree, err := w.tree()
+	if err != nil {
+		return []int{w.start.Runner.PID}
+	}
+	return tree
+}
+
+// tree returns the processes that the wrapper has to end.
+func (w *wrapper) tree() ([]int, error) {
 	serving := Serving{Lock: w.launch.Lock}
 	if socket := w.tmux.Load(); socket != nil {
 		serving.Tmux = *socket
 	}
-	tree, _ := treeOf(os.Getpid(), w.start.Runner.PID, serving)
-	return tree
+	return treeOf(os.Getpid(), w.start.Runner.PID, serving)
 }
 
 // ending returns the record of the runner's end. By then the logs have the runner's last output,
@@ -362,7 +413,10 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	}
 	leftovers := 0
 	if !st.alone {
-		leftovers = len(w.tree())
+		tree, err := w.tree()
+		if leftovers = len(tree); err != nil {
+			leftovers = 1 // or more: they are there, and cannot be counted
+		}
 	}
 	if endedBy == "" {
 		exit.EndedBy = agency.EndedByRunner
@@ -371,9 +425,10 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	}
 	w.out.drain(st.alone)
 	exit.LogLost = w.out.lost.Load()
+	exit.Network = w.networkUse()
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	killpoint.At("wrapper.recorded")
-	if leftovers > 0 {
+	if !st.alone {
 		w.endLeftovers(deadline)
 		w.out.drain(false)
 	}
@@ -389,16 +444,23 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 	if most := time.Now().Add(leftoverGrace); deadline.IsZero() || deadline.After(most) {
 		deadline = most
 	}
-	signalAll(w.tree(), unix.SIGTERM, unix.SIGCONT)
 	giveUp := deadline.Add(drainLimit)
-	for {
-		tree := w.tree()
-		now := time.Now()
-		if len(tree) == 0 || now.After(giveUp) {
-			return
+	for asked, empty := false, 0; ; {
+		tree, err := w.tree()
+		if err == nil && len(tree) == 0 {
+			empty++
+		} else {
+			empty = 0
 		}
-		if now.After(deadline) {
+		now := time.Now()
+		switch {
+		case empty == emptyLooks || now.After(giveUp):
+			return
+		case now.After(deadline):
 			signalAll(tree, unix.SIGKILL)
+		case !asked && err == nil:
+			asked = true
+			signalAll(tree, unix.SIGTERM, unix.SIGCONT)
 		}
 		select {
 		case <-time.After(killEvery):

@@ -392,7 +392,7 @@ func TestKilledWrapper(t *testing.T) {
 	if locked, err := runner.Locked(f.launch.AttemptDir); locked || err != nil {
 		t.Errorf("held by a dead wrapper: %v, %v", locked, err)
 	}
-	if !runner.Alive(start.Runner) {
+	if !alive(start.Runner) {
 		t.Fatal("the runner died with the wrapper, so there is nothing to test")
 	}
 	left, err := runner.EndTree(t.Context(), runner.Remains{Root: start.Runner, Mark: f.mark}, runner.Serving{}, 100*time.Millisecond)
@@ -405,7 +405,7 @@ func TestKilledWrapper(t *testing.T) {
 		}
 	}
 	if exit, err := runner.ReadExit(f.launch.AttemptDir); exit != nil || err != nil {
-		t.Errorf("a record of nobody: %+v, %v", exit, err)
+		t.Errorf("a record without a wrapper: %+v, %v", exit, err)
 	}
 }
 

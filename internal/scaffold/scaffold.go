@@ -15,7 +15,7 @@ import (
 	"agency/internal/file"
 )
 
-// instructions is the template that tells an agent what its run is and how to report.
+// instructions is the template of what an agent reads about its run and how to report.
 //
 //go:embed templates/INSTRUCTIONS.md
 var instructions string

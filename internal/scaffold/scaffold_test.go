@@ -97,42 +97,44 @@ func TestContractLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
+// hostilePlans put something of an agent's where agency writes its files.
+var hostilePlans = []struct {
+	name string
+	plan func(root, external string) error
+	want string // what the error names, beneath root; empty is no error
+}{
+	{".agency is a link", func(root, external string) error {
+		return os.Symlink(external, filepath.Join(root, ".agency"))
+	}, ".agency"},
+	{".agency is a link to nothing", func(root, external string) error {
+		return os.Symlink(filepath.Join(external, "new"), filepath.Join(root, ".agency"))
+	}, ".agency"},
+	{".agency is a link inside", func(root, _ string) error {
+		return os.Symlink(".", filepath.Join(root, ".agency"))
+	}, ".agency"},
+	{".agency is a file", func(root, _ string) error {
+		return os.WriteFile(filepath.Join(root, ".agency"), nil, 0o600)
+	}, ".agency"},
+	{"state is a link", func(root, external string) error {
+		if err := os.Mkdir(filepath.Join(root, ".agency"), 0o700); err != nil {
+			return err
+		}
+		return os.Symlink(external, filepath.Join(root, ".agency/state"))
+	}, ".agency/state"},
+	{"the prompt is a folder", func(root, _ string) error {
+		return os.MkdirAll(filepath.Join(root, ".agency/prompt.md/x"), 0o700)
+	}, ".agency/prompt.md"},
+	{"the prompt is a link, which is replaced", func(root, external string) error {
+		if err := os.Mkdir(filepath.Join(root, ".agency"), 0o700); err != nil {
+			return err
+		}
+		return os.Symlink(filepath.Join(external, "secret"), filepath.Join(root, ".agency/prompt.md"))
+	}, ""},
+}
+
 func TestWorktreeInHostileRepository(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name string
-		plan func(root, external string) error
-		want string // what the error names, beneath root; empty is no error
-	}{
-		{".agency is a link", func(root, external string) error {
-			return os.Symlink(external, filepath.Join(root, ".agency"))
-		}, ".agency"},
-		{".agency is a link to nothing", func(root, external string) error {
-			return os.Symlink(filepath.Join(external, "new"), filepath.Join(root, ".agency"))
-		}, ".agency"},
-		{".agency is a link inside", func(root, _ string) error {
-			return os.Symlink(".", filepath.Join(root, ".agency"))
-		}, ".agency"},
-		{".agency is a file", func(root, _ string) error {
-			return os.WriteFile(filepath.Join(root, ".agency"), nil, 0o600)
-		}, ".agency"},
-		{"state is a link", func(root, external string) error {
-			if err := os.Mkdir(filepath.Join(root, ".agency"), 0o700); err != nil {
-				return err
-			}
-			return os.Symlink(external, filepath.Join(root, ".agency/state"))
-		}, ".agency/state"},
-		{"the prompt is a folder", func(root, _ string) error {
-			return os.MkdirAll(filepath.Join(root, ".agency/prompt.md/x"), 0o700)
-		}, ".agency/prompt.md"},
-		{"the prompt is a link, which is replaced", func(root, external string) error {
-			if err := os.Mkdir(filepath.Join(root, ".agency"), 0o700); err != nil {
-				return err
-			}
-			return os.Symlink(filepath.Join(external, "secret"), filepath.Join(root, ".agency/prompt.md"))
-		}, ""},
-	}
-	for _, tt := range tests {
+	for _, tt := range hostilePlans {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			root, external := t.TempDir(), t.TempDir()

@@ -18,6 +18,10 @@ const (
 	// ActMeasure measures an Activity, which is not recorded. It is requested again until the state
 	// has one.
 	ActMeasure ActionKind = "measure"
+	// ActLand lands the work of a complete agent. It is applied when it is done, with the Landing;
+	// until then it is requested again, also by the next daemon, so it must find out what was done
+	// before.
+	ActLand ActionKind = "land"
 
 	ActNote   ActionKind = "note"   // record what is known of its process
 	ActRetry  ActionKind = "retry"  // an attempt ended, and another one follows
@@ -41,6 +45,7 @@ type Action struct {
 	NotBefore time.Time
 	PID       int    // 0 is none
 	Pause     string // why this pauses the session; empty when it does not
+	Landing   agency.AgentLanding
 
 	ends  ends // of the attempts that were in the record at the decision
 	stops bool // it begins a new agent, which no session does after a failure
@@ -62,6 +67,13 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 			return false
 		}
 		s.Paused = ""
+		return true
+	}
+	if x.Kind == ActLand {
+		if a.Status != agency.AgentComplete || a.Run != x.Run || a.Landing.State != "" || x.Landing.State == "" {
+			return false
+		}
+		a.Landing = x.Landing
 		return true
 	}
 	if a.Run != x.Run || a.Status.Final() || a.Status == agency.AgentQueued && x.Kind != ActStart && x.Kind != ActEnd {
@@ -104,7 +116,7 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 		if x.Pause != "" && s.CancelAt == nil {
 			s.Paused = x.Pause
 		}
-	case ActSettle, ActMeasure:
+	case ActSettle, ActMeasure, ActLand:
 		return false
 	}
 	return true

@@ -92,5 +92,5 @@ func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	check("when it is cancelled", now.Add(time.Minute), want)
 	check("at its end", reset, map[string]time.Time{})
 	d.DropRateLimits()
-	check("when somebody wants it tried", now.Add(time.Minute), map[string]time.Time{})
+	check("when the user wants it tried", now.Add(time.Minute), map[string]time.Time{})
 }

@@ -106,6 +106,7 @@ type State struct {
 	position         map[string]int
 	dependents       [][]int
 	missing          []int // how many of its dependencies are not complete
+	lands            bool  // the plan lands the work of an agent
 	failedDependency []int // its first dependency that ended without success; -1 is none
 }
 
@@ -120,6 +121,7 @@ func NewState(s agency.Session, p *agency.Plan, agents []agency.SessionAgent, re
 	for i := range p.Agents {
 		d.position[p.Agents[i].ID] = i
 		d.failedDependency[i] = -1
+		d.lands = d.lands || p.Agents[i].Land != ""
 	}
 	for i := range p.Agents {
 		d.missing[i] = len(p.Agents[i].After)
@@ -238,8 +240,12 @@ func Decide(d *State, c Clock, limited map[string]time.Time) (actions []Action, 
 			failed = i
 		}
 	}
-	if open == 0 {
+	land, landing := d.land()
+	if open == 0 && land == nil && !landing {
 		return []Action{{Kind: ActSettle, Agent: -1}}, time.Time{}
+	}
+	if land != nil {
+		actions = append(actions, *land)
 	}
 	for i := range d.agents {
 		if d.agents[i].Status != agency.AgentRunning || d.busy[i] {

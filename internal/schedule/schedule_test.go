@@ -397,11 +397,11 @@ func (s *stage) settled() {
 		case !a.Status.Final():
 			s.t.Fatalf("%s is %s", a.ID, a.Status)
 		case a.Status != agency.AgentComplete && a.Error == "":
-			s.t.Fatalf("nobody knows why %s is %s", a.ID, a.Status)
+			s.t.Fatalf("%s is %s without a reason", a.ID, a.Status)
 		case a.Status == agency.AgentComplete && a.Error != "":
 			s.t.Fatalf("%s is complete: %s", a.ID, a.Error)
 		case a.Error == schedule.StoppedByHand && !s.stopped[i]:
-			s.t.Fatalf("nobody stopped %s by hand", a.ID)
+			s.t.Fatalf("%s was not stopped by hand", a.ID)
 		case a.CompletedAt == nil:
 			s.t.Fatalf("%s ended at no time", a.ID)
 		case a.StartedAt == nil && a.Status != agency.AgentCancelled:

@@ -10,7 +10,7 @@ import (
 
 // WaitReason is what an agent without an attempt waits for when no user has to act.
 type WaitReason struct {
-	Reason string    // empty is nothing, or what its record says
+	Reason string    // empty is nothing, or the reason in its record
 	Until  time.Time // zero is unknown
 }
 

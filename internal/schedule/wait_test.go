@@ -10,13 +10,9 @@ import (
 	"agency/internal/schedule"
 )
 
-// The reason that a session shows for an agent without an attempt is the reason why Decide begins
-// none.
-func TestWaits(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
-	reset := now.Add(34 * time.Minute)
-	clock := schedule.Clock{Now: now, Elapsed: now.Sub}
+// waitingAgents is a plan of which two agents run, one of them to be tried again in a minute, one
+// is done and the others wait for various reasons.
+func waitingAgents(now time.Time) (*agency.Plan, []agency.SessionAgent) {
 	plan := &agency.Plan{MaxParallel: 3, Limits: map[string]int{"b": 1}, Agents: []agency.PlanAgent{
 		{ID: "runs", Runner: "b"},
 		{ID: "again", Runner: "c"},
@@ -37,6 +33,17 @@ func TestWaits(t *testing.T) {
 	}
 	agents[1].Attempt, agents[1].NotBefore, agents[1].Error = 1, new(now.Add(time.Minute)), "exit 1"
 	agents[7].Status, agents[8].Error = agency.AgentComplete, "waiting: conflict in x"
+	return plan, agents
+}
+
+// The reason that a session shows for an agent without an attempt is the reason why Decide begins
+// none.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	reset := now.Add(34 * time.Minute)
+	clock := schedule.Clock{Now: now, Elapsed: now.Sub}
+	plan, agents := waitingAgents(now)
 	const full = "no free place, at most 3 at once"
 	for name, test := range map[string]struct {
 		change func(s *agency.Session, agents []agency.SessionAgent)

@@ -127,7 +127,7 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action
 			if lost = lost || d.envLost; !d.envLost {
 				slow = append(slow, *x)
 			}
-		case schedule.ActStop, schedule.ActMeasure:
+		case schedule.ActStop, schedule.ActMeasure, schedule.ActLand:
 			slow = append(slow, *x)
 		case schedule.ActSettle:
 			return false, l.settle(ctx, d)

@@ -115,6 +115,7 @@ func (s *Scheduler) goOn(ctx context.Context) error {
 func (s *Scheduler) Stop() {
 	s.starts.close()
 	s.stops.close()
+	s.lands.close()
 	s.looping.Stop()
 	ended := make(chan struct{})
 	go func() { s.work.Wait(); close(ended) }()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // start records that the agent's program runs. If the agent runs already, the program replaces the
@@ -84,8 +85,8 @@ func tooLong(agent, what string, most int) error {
 
 // checkLine refuses a text that is not one line of a few hundred characters at most.
 func checkLine(what, text string) error {
-	if problem := agency.LineProblem(text); problem != "" {
-		return agency.Errorf(agency.CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", agency.LongestLine)
+	if problem := plain.LineProblem(text); problem != "" {
+		return agency.Errorf(agency.CodeUsage, "the %s %s", what, problem).WithHint("it is one line of at most %d characters", plain.LongestLine)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -36,13 +38,19 @@ func (f *Files) newest() map[string]*agency.Session {
 		if w.shown == nil {
 			continue
 		}
-		last := newest[w.shown.StatusDir]
-		if last == nil || last.Status.Final() && !w.shown.Status.Final() ||
-			last.Status.Final() == w.shown.Status.Final() && last.Seq < w.shown.Seq {
+		if last := newest[w.shown.StatusDir]; last == nil || moreActive(w.shown, last) {
 			newest[w.shown.StatusDir] = w.shown
 		}
 	}
 	return newest
+}
+
+// moreActive reports whether the link to the active session should point to a rather than to b.
+func moreActive(a, b *agency.Session) bool {
+	if a.Status.Final() != b.Status.Final() {
+		return b.Status.Final()
+	}
+	return a.Seq > b.Seq
 }
 
 func (f *Files) link(dir string, s *agency.Session) error {
@@ -94,31 +102,66 @@ func (f *Files) Remove(ctx context.Context, s *agency.Session) (warning string, 
 // clear removes the files of a session that is no longer in the record.
 func (f *Files) clear(ctx context.Context, s *agency.Session) error {
 	w := f.of(s.ID)
-	w.mu.Lock() // a write in progress is the last one
-	err := f.removeFiles(s)
+	w.mu.Lock()  // a write in progress is the last one
+	f.drop(s.ID) // before the link to it is removed: nothing links to it again
+	unlinked, err := f.removeFiles(s)
 	w.mu.Unlock()
-	f.drop(s.ID)
 	if err != nil {
 		return err
+	}
+	if unlinked {
+		if err := f.relink(ctx, s); err != nil {
+			return err
+		}
 	}
 	killpoint.At("session.remove.cleared")
 	return f.Store.ForgetSession(ctx, s.ID)
 }
 
-func (f *Files) removeFiles(s *agency.Session) error {
+// removeFiles removes the files of a session, and the link to it. It reports whether there is no
+// link to an active session now.
+func (f *Files) removeFiles(s *agency.Session) (unlinked bool, err error) {
 	f.linking.Lock()
 	defer f.linking.Unlock()
 	root, rel, err := place(s)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if target, err := file.ReadLinkBeneath(root, activeLink(rel)); err == nil && target == filepath.Join("sessions", string(s.ID)) {
+	target, err := file.ReadLinkBeneath(root, activeLink(rel))
+	if unlinked = err != nil || target == filepath.Join("sessions", string(s.ID)); unlinked {
 		delete(f.active, s.StatusDir)
 		if err := file.RemoveBeneath(root, activeLink(rel)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return file.RemoveBeneath(root, rel)
+	return unlinked, file.RemoveBeneath(root, rel)
+}
+
+// relink points the link of a removed session's status folder to the newest session that is left.
+func (f *Files) relink(ctx context.Context, removed *agency.Session) error {
+	sessions, err := f.Store.Sessions(ctx, agency.SessionFilter{Repo: removed.Repo.Fingerprint})
+	if err != nil {
+		return err
+	}
+	var left *agency.Session
+	for i := range sessions {
+		if s := &sessions[i]; s.StatusDir == removed.StatusDir && (left == nil || moreActive(s, left)) {
+			left = s
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	root, rel, err := place(left)
+	if err != nil {
+		return err
+	}
+	if _, err := file.StatBeneath(root, rel); errors.Is(err, fs.ErrNotExist) {
+		return nil // its first write links it
+	}
+	f.linking.Lock()
+	defer f.linking.Unlock()
+	return f.link(left.StatusDir, left)
 }
 
 // finishRemovals removes what is left of removed sessions.

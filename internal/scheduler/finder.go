@@ -2,9 +2,11 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // The words that stand for sessions of a repository.
@@ -40,13 +42,14 @@ func (f Finder) LookUp(ctx context.Context, ref, dir string) (*agency.Session, e
 
 // Find returns the one session that a reference means: its id, its name, a unique part of an id or
 // a name as the store matches them, or, in the repository of dir, active or latest. If several
-// sessions have a name, it means the running one.
+// sessions have a name, it means the running one, or the last retry of all others.
 func (f Finder) Find(ctx context.Context, ref, dir string) (*agency.Session, error) {
 	if ref == activeSession || ref == latestSession {
 		return f.newest(ctx, ref, dir)
 	}
 	const most = 10
 	found, err := f.Store.MatchSessions(ctx, ref, most)
+	found = lastRetries(found, ref)
 	switch {
 	case err != nil:
 		return nil, err
@@ -65,8 +68,38 @@ func (f Finder) Find(ctx context.Context, ref, dir string) (*agency.Session, err
 		return nil, agency.Errorf(agency.CodeSessionNotFound, "no session is called %q", ref).
 			WithHint("a part of an id must have %d characters or more; agency session ls shows all sessions", agency.MinPrefix)
 	default:
-		return nil, agency.Errorf(agency.CodeSessionNotFound, "no session is called %q", ref).WithHint("agency session ls")
+		return nil, f.missing(ctx, ref)
 	}
+}
+
+// lastRetries leaves out the sessions of a name that another one of that name retries.
+func lastRetries(found []agency.Session, name string) []agency.Session {
+	retried := map[agency.SessionID]bool{}
+	for i := range found {
+		if strings.HasPrefix(found[i].Name, name) {
+			retried[found[i].RetryOf] = true
+		}
+	}
+	return slices.DeleteFunc(found, func(s agency.Session) bool { return retried[s.ID] && strings.HasPrefix(s.Name, name) })
+}
+
+// missing returns the error for a reference that means no session, with the nearest name.
+func (f Finder) missing(ctx context.Context, ref string) error {
+	missing := agency.Errorf(agency.CodeSessionNotFound, "no session is called %q", ref).WithHint("agency session ls")
+	all, err := f.Store.Sessions(ctx, agency.SessionFilter{})
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, 2*len(all))
+	for i := range all {
+		if names = append(names, string(all[i].ID)); all[i].Name != "" {
+			names = append(names, all[i].Name)
+		}
+	}
+	if near := plain.Nearest(ref, names); near != "" {
+		return missing.WithHint("did you mean %s? all sessions: agency session ls", near)
+	}
+	return missing
 }
 
 func (f Finder) newest(ctx context.Context, word, dir string) (*agency.Session, error) {

@@ -9,6 +9,9 @@ import (
 // stopsAtOnce is how many agents are stopped at once: a stop is mostly waiting.
 const stopsAtOnce = 16
 
+// landsAtOnce is how many agents land at once, each of another session. The checks take long.
+const landsAtOnce = 4
+
 // pool executes long actions, a few at once. Sessions take turns, so that a large one does not keep
 // a small one waiting.
 type pool struct {

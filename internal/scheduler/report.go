@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Report returns the report of a settled session in Markdown: the results of its agents, what went
@@ -28,6 +29,9 @@ func Report(s *agency.Session, agents []agency.SessionAgent, results map[string]
 		row("plan", plainText(s.SourceFile))
 	}
 	row("agents", s.Counts.String())
+	if landed := s.Landed(agents); landed != "" {
+		row("landing", plainText(landed))
+	}
 	row("started", s.StartedAt.UTC().Format(time.RFC3339))
 	if s.CompletedAt != nil {
 		row("ended", s.CompletedAt.UTC().Format(time.RFC3339))
@@ -96,6 +100,9 @@ func problems(b *strings.Builder, agents []agency.SessionAgent, results map[stri
 		if a.Error != "" && a.Status != agency.AgentComplete {
 			lines = append(lines, fmt.Sprintf("- `%s` %s: %s\n", a.ID, a.Status, plainText(a.Error)))
 		}
+		if a.Landing.State == agency.WorkRefused {
+			lines = append(lines, fmt.Sprintf("- `%s` did not land: %s\n", a.ID, plainText(a.Landing.Note)))
+		}
 		if r := results[a.ID]; r.Problem != "" {
 			lines = append(lines, fmt.Sprintf("- `%s` has no result to count: %s\n", a.ID, plainText(r.Problem)))
 		} else if len(r.Nested) > 0 {
@@ -111,7 +118,7 @@ func problems(b *strings.Builder, agents []agency.SessionAgent, results map[stri
 func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]agency.AgentResult) {
 	titled := false
 	for i := range agents {
-		text := strings.TrimSpace(agency.Visible(results[agents[i].ID].Tests))
+		text := strings.TrimSpace(plain.Visible(results[agents[i].ID].Tests))
 		if text == "" {
 			continue
 		}
@@ -131,7 +138,7 @@ func tests(b *strings.Builder, agents []agency.SessionAgent, results map[string]
 // with a meaning, so that the text makes no table, link, tag, heading or automatic link.
 func plainText(text string) string {
 	var b strings.Builder
-	for _, r := range strings.Join(strings.Fields(agency.Visible(text)), " ") {
+	for _, r := range strings.Join(strings.Fields(plain.Visible(text)), " ") {
 		if strings.ContainsRune("\\`*_{}[]<>()#+!|~:@&$^=\"'", r) {
 			b.WriteByte('\\')
 		}

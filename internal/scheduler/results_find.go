@@ -147,10 +147,10 @@ func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency
 	// alerts.
 	if kind := noticeOf(s.Status); kind != "" {
 		if err := r.Notify(ctx, s, kind, s.Ending(agents)); err != nil {
-			return fmt.Errorf("tell of session %s: %w", s.ID, err)
+			return fmt.Errorf("report the end of session %s: %w", s.ID, err)
 		}
 	}
-	killpoint.At("results.told")
+	killpoint.At("results.sent")
 	return r.Store.ReportSession(ctx, s.ID)
 }
 

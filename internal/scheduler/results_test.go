@@ -32,7 +32,7 @@ type aftermath struct {
 	meanwhile func()
 
 	mu    sync.Mutex
-	told  []string // messages in order: kind and text
+	sent  []string // messages in order: kind and text
 	asked int      // number of questions to git
 }
 
@@ -163,8 +163,8 @@ func (m *aftermath) results() *scheduler.Results {
 		Notify: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, text string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.told, telling) { // an id makes one message
-				m.told = append(m.told, telling)
+			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.sent, telling) { // an id makes one message
+				m.sent = append(m.sent, telling)
 			}
 			return nil
 		},
@@ -181,15 +181,15 @@ func (m *aftermath) until(what string, holds func() bool) {
 	defer r.Stop()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			m.t.Fatalf("not %s within 20 seconds; told %q", what, m.told)
+			m.t.Fatalf("not %s within 20 seconds; sent %q", what, m.sent)
 		}
 	}
 }
 
-func (m *aftermath) tellings() []string {
+func (m *aftermath) messages() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.told)
+	return slices.Clone(m.sent)
 }
 
 func (m *aftermath) reported() bool {
@@ -232,13 +232,13 @@ func TestResults(t *testing.T) {
 	m.settle(agency.AgentComplete)
 	m.until("two results known", m.known(2))
 	m.rest()
-	if m.reported() || len(m.tellings()) > 0 || m.timesAsked() != 2 {
-		t.Errorf("before all is known: reported %v, told %q, asked git %d times", m.reported(), m.tellings(), m.timesAsked())
+	if m.reported() || len(m.messages()) > 0 || m.timesAsked() != 2 {
+		t.Errorf("before all is known: reported %v, sent %q, asked git %d times", m.reported(), m.messages(), m.timesAsked())
 	}
 	m.alive.Store(false)
 	m.until("reported", m.reported)
-	if diff := cmp.Diff([]string{"session.complete 3 complete"}, m.tellings()); diff != "" {
-		t.Errorf("told (-want +got)\n%s", diff)
+	if diff := cmp.Diff([]string{"session.complete 3 complete"}, m.messages()); diff != "" {
+		t.Errorf("sent (-want +got)\n%s", diff)
 	}
 	report, err := os.ReadFile(m.s.ReportPath())
 	if err != nil || len(report) == 0 {
@@ -273,8 +273,8 @@ func TestResultsAreTakenOver(t *testing.T) {
 	m.settle(agency.AgentFailed)
 	m.alive.Store(false)
 	m.until("reported", m.reported)
-	if told := m.tellings(); len(told) > 0 {
-		t.Errorf("told %q, of which an alert tells", told)
+	if sent := m.messages(); len(sent) > 0 {
+		t.Errorf("sent %q, of which an alert tells", sent)
 	}
 	if asked := m.timesAsked(); asked != 3 {
 		t.Errorf("git was asked %d times about three runs", asked)
@@ -351,8 +351,8 @@ func TestResultsOfARemovedSession(t *testing.T) {
 		if _, err := os.Lstat(m.s.Dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("removed %s: %s is there (%v)", removal, m.s.Dir, err)
 		}
-		if told := m.tellings(); len(told) > 0 {
-			t.Errorf("removed %s: told %q", removal, told)
+		if sent := m.messages(); len(sent) > 0 {
+			t.Errorf("removed %s: sent %q", removal, sent)
 		}
 	}
 }

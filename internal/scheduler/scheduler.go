@@ -81,7 +81,7 @@ type ResumeRequest struct {
 	ID      agency.RunID
 	Session *agency.Session
 	Agent   *agency.PlanAgent
-	Reason  string // how the attempt before ended; empty is what its own record says
+	Reason  string // how the attempt before ended; empty means the reason in its own record
 	Env     []string
 }
 
@@ -113,19 +113,44 @@ type Runs interface {
 	// Activity measures the activity of a run's agent that gives no other sign.
 	Activity(ctx context.Context, id agency.RunID) (agency.Activity, error)
 	// Result returns a commit with the whole result of a run, uncommitted work included.
-	// agency.CodeResultGone means that nothing of it is left; its message says what to do.
+	// agency.CodeResultGone means that nothing of it is left; its message names the way out.
 	Result(ctx context.Context, id agency.RunID) (commit string, err error)
 	// Merge returns a commit with the content of all commits. agency.CodeMergeConflict means that
 	// they conflict; its message and its detail "files" say where.
 	Merge(ctx context.Context, s *agency.Session, commits []string) (commit string, err error)
 }
 
+// LandRequest asks for the landing of the work of a complete agent.
+type LandRequest struct {
+	Session *agency.Session
+	Agent   *agency.SessionAgent
+	By      agency.LandBy
+	// Runs are the agent's own run, and those of the complete agents that started from its result and
+	// whose work is to land too.
+	Runs []AgentRun
+	Env  []string // for the checks
+}
+
+// AgentRun is the run of an agent.
+type AgentRun struct {
+	Agent string
+	Run   agency.RunID
+}
+
+// Lander brings the work of agents into branches.
+type Lander interface {
+	// Land lands the work of an agent, unless that was done since it was complete, and returns how
+	// that ended. An error is one of ctx.
+	Land(ctx context.Context, req LandRequest) (agency.AgentLanding, error)
+}
+
 // Deps are the dependencies of a scheduler.
 type Deps struct {
-	Store Store
-	Runs  Runs
-	Log   *slog.Logger
-	Now   func() time.Time // never runs backwards
+	Store  Store
+	Runs   Runs
+	Lander Lander
+	Log    *slog.Logger
+	Now    func() time.Time // never runs backwards
 	// Elapsed returns how much time really passed since then.
 	Elapsed func(since time.Time) time.Duration
 	Random  func([]byte) // fills with random bytes
@@ -148,7 +173,7 @@ type Scheduler struct {
 	looping service.Background
 	work    sync.WaitGroup // outside the loop
 
-	starts, stops *pool
+	starts, stops, lands *pool
 
 	wake    chan struct{} // holds one token when there are notes
 	mu      sync.Mutex
@@ -160,6 +185,7 @@ type Scheduler struct {
 func New(deps Deps, settings Settings) *Scheduler {
 	s := &Scheduler{Deps: deps, Settings: settings, wake: make(chan struct{}, 1)}
 	s.starts, s.stops = newPool(max(settings.Starts, 1), &s.work), newPool(stopsAtOnce, &s.work)
+	s.lands = newPool(landsAtOnce, &s.work)
 	return s
 }
 

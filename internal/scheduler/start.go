@@ -22,6 +22,7 @@ type job struct {
 	life    context.Context // ends when the session is cancelled
 	bases   *bases
 	after   []agency.RunID // the runs of its dependencies, in the order of the plan
+	landing []AgentRun     // see LandRequest.Runs
 }
 
 // dispatch executes an action outside the loop. Until the note of its end, nothing else is decided
@@ -33,8 +34,13 @@ func (l *loop) dispatch(d *liveSession, x *schedule.Action) {
 	if x.Kind == schedule.ActStart && j.plan.Base == agency.BaseDeps {
 		j.after = runsBefore(d, j.plan)
 	}
+	if x.Kind == schedule.ActLand {
+		j.landing = landingRuns(d, x.Agent)
+	}
 	d.SetBusy(x.Agent, true)
 	switch x.Kind {
+	case schedule.ActLand:
+		l.lands.add(d.Session.ID, func() { l.land(j) })
 	case schedule.ActStop:
 		l.stops.add(d.Session.ID, func() { l.stop(j) })
 	case schedule.ActMeasure:
@@ -60,7 +66,7 @@ func runsBefore(d *liveSession, p *agency.PlanAgent) []agency.RunID {
 	return runs
 }
 
-// over tells the loop that a job has ended.
+// over reports the end of a job to the loop.
 func (s *Scheduler) over(j *job, failure error) {
 	s.enqueue(note{session: j.session.ID, agent: j.agent.Position, over: true, failure: failure})
 }

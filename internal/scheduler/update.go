@@ -114,7 +114,7 @@ func checkExternal(s *agency.Session) error {
 }
 
 // externalAgents reads the agents. Their logs are at the same place as in all sessions, whatever
-// the description says.
+// the description asks for.
 func externalAgents(session *agency.Session, said []sessionfile.Object) ([]agency.SessionAgent, error) {
 	agents, taken := make([]agency.SessionAgent, len(said)), map[string]string{}
 	for i, members := range said {

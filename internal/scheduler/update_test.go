@@ -100,6 +100,57 @@ func TestReportsMeanWhatTheyMeant(t *testing.T) {
 	}
 }
 
+// life is what a session and its agents have become, by the reports that were accepted.
+type life struct {
+	agents []agency.AgentStatus
+	whole  agency.SessionStatus
+}
+
+// report makes a report on an agent, or on the session if who is beyond the agents. It returns
+// whether the report is possible.
+func (l *life) report(who int, action string) bool {
+	becomes := map[string]agency.AgentStatus{"start": agency.AgentRunning, "complete": agency.AgentComplete, "fail": agency.AgentFailed, "cancel": agency.AgentCancelled}
+	if who < len(l.agents) {
+		next := becomes[action]
+		may := !l.whole.Final() && (agency.NextAgent(l.agents[who], next) == nil || l.agents[who] == agency.AgentRunning && action == "start")
+		if may {
+			l.agents[who] = next
+		}
+		return may
+	}
+	switch action {
+	case "complete":
+		return l.whole == agency.SessionComplete || l.whole == agency.SessionFailed
+	case "cancel":
+		if l.whole != agency.SessionRunning && l.whole != agency.SessionCancelled {
+			return false
+		}
+		for i := range l.agents {
+			if !l.agents[i].Final() {
+				l.agents[i] = agency.AgentCancelled
+			}
+		}
+		l.whole = agency.SessionCancelled
+		return true
+	}
+	return false
+}
+
+// settle ends the session when its agents have ended, and returns their counts.
+func (l *life) settle() agency.Counts {
+	counts := agency.Counts{}
+	for _, status := range l.agents {
+		counts.Add(status, 1)
+	}
+	if !l.whole.Final() && counts.Settled() {
+		l.whole = agency.SessionComplete
+		if counts.Failed > 0 {
+			l.whole = agency.SessionFailed
+		}
+	}
+	return counts
+}
+
 // Whatever is reported in any order, only possible transitions are accepted, and nothing else
 // changes anything.
 func TestReportsFollowALife(t *testing.T) {
@@ -116,45 +167,15 @@ func TestReportsFollowALife(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status := slices.Repeat([]agency.AgentStatus{agency.AgentQueued}, size)
-		whole := agency.SessionRunning
-		becomes := map[string]agency.AgentStatus{"start": agency.AgentRunning, "complete": agency.AgentComplete, "fail": agency.AgentFailed, "cancel": agency.AgentCancelled}
+		life := life{slices.Repeat([]agency.AgentStatus{agency.AgentQueued}, size), agency.SessionRunning}
 		for range rapid.IntRange(1, 20).Draw(t, "reports") {
 			who := rapid.IntRange(0, size).Draw(t, "who")
 			u := scheduler.Update{Action: rapid.SampledFrom([]string{"start", "complete", "fail", "cancel"}).Draw(t, "action")}
-			may := false
 			if who < size {
 				u.Agent = fmt.Sprintf("%03d", who+1)
-				next := becomes[u.Action]
-				if may = !whole.Final() && (agency.NextAgent(status[who], next) == nil || status[who] == agency.AgentRunning && u.Action == "start"); may {
-					status[who] = next
-				}
-			} else {
-				switch u.Action {
-				case "complete":
-					may = whole == agency.SessionComplete || whole == agency.SessionFailed
-				case "cancel":
-					may = whole == agency.SessionRunning || whole == agency.SessionCancelled
-					for i := range status {
-						if may && !status[i].Final() {
-							status[i] = agency.AgentCancelled
-						}
-					}
-					if may {
-						whole = agency.SessionCancelled
-					}
-				}
 			}
-			counts := agency.Counts{}
-			for _, st := range status {
-				counts.Add(st, 1)
-			}
-			if !whole.Final() && counts.Settled() {
-				whole = agency.SessionComplete
-				if counts.Failed > 0 {
-					whole = agency.SessionFailed
-				}
-			}
+			may := life.report(who, u.Action)
+			counts := life.settle()
 			if err := s.Update(t.Context(), session.ID, []scheduler.Update{u})[0]; (err == nil) != may {
 				t.Fatalf("%+v: %v", u, err)
 			}
@@ -162,8 +183,8 @@ func TestReportsFollowALife(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Status != whole || got.Counts != counts || (got.CompletedAt != nil) != whole.Final() {
-				t.Fatalf("%s %+v, want %s %+v", got.Status, got.Counts, whole, counts)
+			if got.Status != life.whole || got.Counts != counts || (got.CompletedAt != nil) != life.whole.Final() {
+				t.Fatalf("%s %+v, want %s %+v", got.Status, got.Counts, life.whole, counts)
 			}
 		}
 	})

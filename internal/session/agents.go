@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/plain"
 	"agency/internal/resolve"
 	"agency/internal/scheduler"
 	"agency/internal/supervisor"
@@ -86,8 +87,8 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Runs.CreateRun(ctx, supervisor.CreateRequest{
-		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Dir: s.Session.Repo.Root, Env: s.Env, Place: at, Settings: settings,
+	_, err = a.Runs.CreateRun(ctx, supervisor.NewRun{
+		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Env: s.Env, Place: at, Settings: settings,
 		Warn: func(text string) {
 			a.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
 		},
@@ -95,8 +96,8 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 	return err
 }
 
-// freeBranch returns the branch for the run of an agent, with a number behind it when it is taken: a
-// start that was taken back leaves its branch when the agent had committed by then.
+// freeBranch returns the branch for the run of an agent, with a number behind it when it is taken:
+// a start that was taken back leaves its branch when the agent had committed by then.
 func (a Agents) freeBranch(ctx context.Context, repo agency.Repo, branch string) string {
 	const most = 100 // the creation refuses the last one
 	first := a.Git.OwnBranch(repo, branch)
@@ -107,7 +108,7 @@ func (a Agents) freeBranch(ctx context.Context, repo agency.Repo, branch string)
 	return free
 }
 
-// Resume begins another attempt of an agent, and tells it how the attempt before ended.
+// Resume begins another attempt of an agent, whose task begins with how the attempt before ended.
 func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error {
 	r, err := a.Store.Run(ctx, again.ID)
 	if err != nil {
@@ -129,7 +130,7 @@ func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error
 func againPrompt(prompt string, attempt int, reason string, output []string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(prompt, "\n"))
-	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, agency.OneLine(reason))
+	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, plain.OneLine(reason))
 	if len(output) > 0 {
 		b.WriteString("# Its last output:\n")
 	}
@@ -154,6 +155,9 @@ func (a Agents) Stop(ctx context.Context, id agency.RunID, attempt int) error {
 // Outcome returns the state of an agent's run, and the agent's last sign of life.
 func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcome, error) {
 	r, status, drafts, err := a.Query.Worker(ctx, id)
+	if err == nil && r.RemovedAt != nil {
+		err = agency.Errorf(agency.CodeRunNotFound, "%s was removed", r.Ref())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ type Messenger struct {
 	Now    func() time.Time
 }
 
-// Send tells the owner of a session of its end by a message, and the user also by a notice. Their
+// Send sends the owner of a session a message about its end, and the user also a notice. Their
 // ids make them the same message and the same notice when Send is repeated after a crash.
 func (t Messenger) Send(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.ID, kind))

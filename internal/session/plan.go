@@ -12,6 +12,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/harness"
+	"agency/internal/plain"
 	"agency/internal/plan"
 	"agency/internal/policy"
 	"agency/internal/resolve"
@@ -33,7 +34,7 @@ func (all *Sessions) loadPlan(ctx context.Context, src api.PlanSource, dir strin
 	p, warnings, err := plan.Load(plan.Source{
 		Path: src.Path, Text: src.Text, Agents: src.Agents, Prompt: src.Prompt, PromptPath: src.PromptPath,
 		Dir: dir, Root: repo.Toplevel,
-		Name: src.Name, Base: src.Base, MaxParallel: src.MaxParallel, OnFailure: agency.OnFailure(src.OnFailure),
+		Name: src.Name, Base: src.Base, MaxParallel: src.MaxParallel, OnFailure: agency.OnFailure(src.OnFailure), Land: agency.LandBy(src.Land),
 		Check: func(p *agency.Plan) error { return check.plan(ctx, p) },
 	})
 	if err != nil {
@@ -91,17 +92,17 @@ func (c *planCheck) plan(ctx context.Context, p *agency.Plan) error {
 			faults.Add(c.fault("limits", runner, err).WithDetail("key", "limits"))
 		}
 	}
-	told := map[string]bool{} // a fault in the defaults affects many agents
+	seen := map[string]bool{} // a fault in the defaults affects many agents
 	for i := range p.Agents {
 		a := &p.Agents[i]
 		key, err := c.agent(ctx, a)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == nil || told[err.Error()]:
+		case err == nil || seen[err.Error()]:
 			continue
 		}
-		told[err.Error()] = true
+		seen[err.Error()] = true
 		fault := c.fault(fmt.Sprintf("agent %q", a.ID), a.Runner, err)
 		if !faults.Add(fault.WithDetail("agent", a.ID).WithDetail("position", i).WithDetail("key", key)) {
 			break
@@ -116,6 +117,9 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 		if _, err := c.cfg.Preset(a.Preset); err != nil {
 			return "preset", err
 		}
+	}
+	if err := c.may.CheckLanding(a.Land); err != nil {
+		return "land", err
 	}
 	asked := resolve.AgentSpec(a)
 	if err := c.may.CheckAsked(&asked); err != nil {
@@ -181,18 +185,18 @@ func (all *Sessions) checkSetups(ctx context.Context, cfg *config.Config, p *age
 // fault returns an error of a plan with its place. For an unknown runner it suggests a similar one.
 func (c *planCheck) fault(where, runner string, err error) *agency.Error {
 	e := agency.AsError(err)
-	told := &agency.Error{Code: e.Code, Message: where + ": " + e.Message, Hint: e.Hint, Details: maps.Clone(e.Details), Err: err}
+	fault := &agency.Error{Code: e.Code, Message: where + ": " + e.Message, Hint: e.Hint, Details: maps.Clone(e.Details), Err: err}
 	switch e.Code {
 	case agency.CodeRunnerNotConfigured:
-		if near := agency.Nearest(runner, resolve.KnownRunners(c.cfg)); near != "" && near != runner {
-			told.Hint = "did you mean " + near + "?"
+		if near := plain.Nearest(runner, resolve.KnownRunners(c.cfg)); near != "" && near != runner {
+			fault.Hint = "did you mean " + near + "?"
 		}
-		told.Code = agency.CodePlanInvalid
+		fault.Code = agency.CodePlanInvalid
 	case agency.CodeSpecInvalid, agency.CodeBadRef, agency.CodeUsage:
-		told.Code = agency.CodePlanInvalid
+		fault.Code = agency.CodePlanInvalid
 	default: // the error is sufficient
 	}
-	return told
+	return fault
 }
 
 // Plan returns what a plan would do. It starts nothing.

@@ -30,6 +30,11 @@ type Store interface {
 	SessionPlan(ctx context.Context, id agency.SessionID) ([]byte, error)
 	SessionRuns(ctx context.Context, id agency.SessionID, live bool) (map[agency.RunID]*agency.Run, error)
 	SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error)
+	// SessionLandings returns the landings of a session's runs that moved their targets, the oldest
+	// first.
+	SessionLandings(ctx context.Context, id agency.SessionID) ([]agency.Landing, error)
+	// SessionQueue returns the entries of a session's runs in landing queues, the oldest first.
+	SessionQueue(ctx context.Context, id agency.SessionID) ([]agency.QueueEntry, error)
 	// AgentOfRun returns the agent that a run works for, by its session and its id.
 	AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error)
 }
@@ -48,7 +53,7 @@ type Git interface {
 
 // Runs is the supervisor's access to runs.
 type Runs interface {
-	CreateRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error)
+	CreateRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, error)
 	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
 	StopAttempt(ctx context.Context, id agency.RunID, attempt int) error
 }

@@ -255,6 +255,9 @@ func (all *Sessions) show(ctx context.Context, id agency.SessionID) (api.ShowSes
 	if plan != nil {
 		all.addWaits(resp.Agents, s, plan, agents, runs)
 	}
+	if err := all.addLanded(ctx, resp.Agents, s, plan, agents); err != nil {
+		return none, err
+	}
 	waves := sessionfile.Waves(agents)
 	for _, w := range waves {
 		resp.Waves = append(resp.Waves, api.Wave(w))

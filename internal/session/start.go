@@ -2,9 +2,8 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -149,27 +148,27 @@ func sourceHash(path, root string, p *agency.Plan) (string, error) {
 }
 
 // checkPlan refuses to continue a session whose plan has changed, unless the client accepts that.
-func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed bool) error {
+// newer is the way out for a client that wants the new plan.
+func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed bool, newer string) error {
 	if s.PlanPath == "" || changed {
 		return nil
 	}
-	refuse := func(format string, args ...any) error {
-		return agency.Errorf(agency.CodePlanChanged, format, args...).WithDetail("plan", s.PlanPath).
-			WithHint("to go on with the plan as it was at the start: --plan-changed ok; to run the new one: agency session start %s", s.PlanPath)
+	refuse := func(format string, args ...any) *agency.Error {
+		return agency.Errorf(agency.CodePlanChanged, format, args...).WithDetail("plan", s.PlanPath)
 	}
 	root := s.Repo.Root
 	if repo, err := all.Git.Discover(ctx, filepath.Dir(s.PlanPath)); err == nil {
 		root = repo.Toplevel // its caller's worktree, possibly another one
 	}
+	const asItWas = "to go on with the plan as it was at the start: --plan-changed ok"
 	hash, err := sourceHash(s.PlanPath, root, nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		e := agency.AsError(refuse("the plan %s cannot be compared with what it was at the start: %w", s.PlanPath, err))
-		return e.WithHint("to go on with the plan as it was at the start: --plan-changed ok")
+		return refuse("the plan %s cannot be compared with what it was at the start: %w", s.PlanPath, err).WithHint(asItWas)
 	case hash != s.PlanHash:
-		return refuse("the plan %s has changed since session %s began", s.PlanPath, s.ID)
+		return refuse("the plan %s has changed since session %s began", s.PlanPath, s.ID).WithHint("%s; to go on by the new one: %s", asItWas, newer)
 	}
 	return nil
 }
@@ -191,7 +190,7 @@ func (all *Sessions) Pause(ctx context.Context, req api.SessionRequest) (api.Ses
 func (all *Sessions) Resume(ctx context.Context, req api.ResumeSessionRequest) (api.SessionResponse, error) {
 	s, err := all.Finder.Find(ctx, req.Session, req.Dir)
 	if err == nil && !s.Status.Final() {
-		err = all.checkPlan(ctx, s, req.PlanChanged)
+		err = all.checkPlan(ctx, s, req.PlanChanged, fmt.Sprintf("agency session cancel %s, then agency session retry %s --plan-changed new", s.ID, s.ID))
 	}
 	if err == nil {
 		s, err = all.Scheduler.Resume(ctx, s.ID)
@@ -212,111 +211,4 @@ func (all *Sessions) Cancel(ctx context.Context, req api.SessionRequest) (api.Se
 		return api.SessionResponse{}, err
 	}
 	return all.response(ctx, s)
-}
-
-// Retry begins a session with the plan of a settled one. Agents that were complete there are
-// complete here, with their runs, so that later agents can start from their results.
-func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (api.SessionResponse, error) {
-	may, err := all.Policy.Permission(ctx, &req.Config, &req.Env)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	cfg, err := config.Load(req.Config, req.Env)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	old, err := all.Finder.LookUp(ctx, req.Session, req.Dir)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	switch {
-	case old.External:
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "the agents of session %s are run by another program", old.ID).
-			WithHint("that program can run the rest again, in a new session: agency session create")
-	case !old.Status.Final():
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s is running", old.ID).WithHint("agency session wait %s", old.ID)
-	}
-	if err := all.checkPlan(ctx, old, req.PlanChanged); err != nil {
-		return api.SessionResponse{}, err
-	}
-	p, agents, err := all.Scheduler.Plan(ctx, old.ID)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	s, err := all.begin(ctx, cfg, old.Repo.Root, req.Config)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	s.Name, s.Source, s.SourceFile, s.PlanPath, s.PlanHash, s.MaxParallel = old.Name, old.Source, old.SourceFile, old.PlanPath, old.PlanHash, old.MaxParallel
-	s.RetryOf = old.ID
-	fewer, free, err := may.ReserveParallel(ctx, &s.MaxParallel)
-	if err != nil {
-		return api.SessionResponse{}, err
-	}
-	defer free()
-	if err := all.checkSetups(ctx, cfg, p, s.Repo, s.Repo.Root, req.Env); err != nil {
-		return api.SessionResponse{}, err
-	}
-	victims := map[string]bool{}
-	if req.Failed {
-		victims = victimsOf(old, p, agents)
-	}
-	taken, open := takeOver(newAgents(s, p), agents, req.Failed, victims)
-	switch {
-	case open:
-	case req.Failed && old.Counts.Complete < old.Counts.Total:
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "no agent of session %s failed", old.ID).
-			WithHint("to run again what is not complete: agency session retry %s", old.ID)
-	default:
-		return api.SessionResponse{}, agency.Errorf(agency.CodeInvalidState, "session %s is complete, so there is nothing to run again", old.ID).WithHint("agency session show %s", old.ID)
-	}
-	if err := all.Scheduler.Create(ctx, s, p, taken, req.Env); err != nil {
-		return api.SessionResponse{}, err
-	}
-	all.Files.Write(ctx, s.ID) // likewise
-	resp, err := all.response(ctx, s)
-	if fewer != "" {
-		resp.Warnings = append(resp.Warnings, fewer)
-	}
-	return resp, err
-}
-
-// victimsOf returns the agents of a settled session that never began because another one failed.
-func victimsOf(s *agency.Session, p *agency.Plan, agents []agency.SessionAgent) map[string]bool {
-	ended := func(a *agency.SessionAgent) time.Time { return orZero(a.CompletedAt) }
-	victims := map[string]bool{}
-	for i := range agents {
-		failed := &agents[i]
-		if failed.Status != agency.AgentFailed {
-			continue
-		}
-		after := p.Dependents(failed.ID)
-		for j := range agents {
-			a := &agents[j]
-			never := a.Status == agency.AgentCancelled && a.StartedAt == nil && !ended(a).Before(ended(failed))
-			withAll := s.CancelAt != nil && !ended(a).Before(*s.CancelAt)
-			if never && !withAll && (p.OnFailure == agency.StopOnFailure || slices.Contains(after, a.ID)) {
-				victims[a.ID] = true
-			}
-		}
-	}
-	return victims
-}
-
-// takeOver copies the finished agents of an old session to a new one. With failedOnly that includes
-// agents that were cancelled for another reason than a failure. open reports whether any agent is
-// left to run.
-func takeOver(fresh, old []agency.SessionAgent, failedOnly bool, victims map[string]bool) (agents []agency.SessionAgent, open bool) {
-	for i := range fresh {
-		a, before := &fresh[i], &old[i]
-		kept := before.Status == agency.AgentComplete || failedOnly && before.Status == agency.AgentCancelled && !victims[before.ID]
-		if !kept {
-			open = true
-			continue
-		}
-		taken := *before
-		taken.Session, taken.LogFile = a.Session, a.LogFile
-		*a = taken
-	}
-	return fresh, open
 }

@@ -34,7 +34,7 @@ func ParseAgent(o Object) (agency.SessionAgent, error) {
 		p.fail("status", "is none of queued, running, complete, failed, cancelled")
 	}
 	if a.PID != nil && (*a.PID <= 0 || *a.PID > math.MaxInt32) {
-		p.fail("pid", "is no number of a process")
+		p.fail("pid", "is not the number of a process")
 	}
 	if a.Wave < 0 {
 		p.fail("wave", "is less than 0")

@@ -104,24 +104,9 @@ func TestSessionFileExamples(t *testing.T) {
 	}
 }
 
-// A file of agency's own sessions has every member of the schema, in its order, with times in UTC
-// and whole seconds.
-func TestSessionFileOfRecord(t *testing.T) {
-	t.Parallel()
-	begun := time.Date(2026, 2, 1, 15, 30, 22, 900_000_000, time.FixedZone("", 3600))
-	s := agency.Session{
-		ID: agency.NewSessionID(begun, [4]byte{0xab, 0xc1, 0x23, 0x45}), Source: "orchestrate", SourceFile: "plans/naïve <&> \u2028.yaml",
-		Status: agency.SessionRunning, StartedAt: begun, Counts: agency.Counts{Total: 2, Queued: 1, Failed: 1}, Extra: json.RawMessage(`{"x":[1,{}]}`),
-	}
-	agents := []agency.SessionAgent{
-		{
-			ID: "001", Name: "a", PromptPath: "p/001.md", Status: agency.AgentFailed, Wave: 1, StartedAt: new(begun), CompletedAt: new(begun.Add(10200 * time.Millisecond)),
-			ExitCode: new(1), LogFile: "x/001.log", Model: "claude", Error: "line\none \x1b\"",
-		},
-		{ID: "002", Name: "b", Status: agency.AgentQueued, Wave: 2, LogFile: "x/002.log"},
-	}
-	f := sessionfile.File{Head: sessionfile.Head(&s, sessionfile.Waves(agents)), Agents: []sessionfile.Object{sessionfile.AgentObject(&agents[0]), sessionfile.AgentObject(&agents[1])}}
-	const want = `{
+// ownFile is the status file of a session of agency's own, with an agent that failed and one that
+// waits.
+const ownFile = `{
   "schema_version": "1.0",
   "session_id": "20260201-143022-abc12345",
   "source": "orchestrate",
@@ -190,8 +175,26 @@ func TestSessionFileOfRecord(t *testing.T) {
     {}
   ]
 }`
-	if got := string(f.Encode()); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+
+// A file of agency's own sessions has every member of the schema, in its order, with times in UTC
+// and whole seconds.
+func TestSessionFileOfRecord(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2026, 2, 1, 15, 30, 22, 900_000_000, time.FixedZone("", 3600))
+	s := agency.Session{
+		ID: agency.NewSessionID(begun, [4]byte{0xab, 0xc1, 0x23, 0x45}), Source: "orchestrate", SourceFile: "plans/naïve <&> \u2028.yaml",
+		Status: agency.SessionRunning, StartedAt: begun, Counts: agency.Counts{Total: 2, Queued: 1, Failed: 1}, Extra: json.RawMessage(`{"x":[1,{}]}`),
+	}
+	agents := []agency.SessionAgent{
+		{
+			ID: "001", Name: "a", PromptPath: "p/001.md", Status: agency.AgentFailed, Wave: 1, StartedAt: new(begun), CompletedAt: new(begun.Add(10200 * time.Millisecond)),
+			ExitCode: new(1), LogFile: "x/001.log", Model: "claude", Error: "line\none \x1b\"",
+		},
+		{ID: "002", Name: "b", Status: agency.AgentQueued, Wave: 2, LogFile: "x/002.log"},
+	}
+	f := sessionfile.File{Head: sessionfile.Head(&s, sessionfile.Waves(agents)), Agents: []sessionfile.Object{sessionfile.AgentObject(&agents[0]), sessionfile.AgentObject(&agents[1])}}
+	if got := string(f.Encode()); got != ownFile {
+		t.Errorf("got\n%s\nwant\n%s", got, ownFile)
 	}
 }
 
@@ -319,8 +322,8 @@ func TestSessionTakesFile(t *testing.T) {
 		`{"agents": [` + ended + `], "started_at": "2026-02-02T00:00:00Z", "completed_at": "2026-02-01T00:00:00Z"}`: "completed_at is before started_at",
 		`{"agents": [{"id": "1"}], "waves": "x"}`:                                                                   "waves is not an array",
 		`{"agents": [{"id": "1"}], "waves": ["x"]}`:                                                                 "waves[0]: it is not a JSON object",
-		`{"agents": [{"id": "1"}], "waves": [{"wave": "x"}]}`:                                                       "waves[0]: wave is no number from 1",
-		`{"agents": [{"id": "1"}], "waves": [{"wave": 1}, {"wave": 1}]}`:                                            "waves[1]: wave is no number from 1",
+		`{"agents": [{"id": "1"}], "waves": [{"wave": "x"}]}`:                                                       "waves[0]: wave is not a number from 1",
+		`{"agents": [{"id": "1"}], "waves": [{"wave": 1}, {"wave": 1}]}`:                                            "waves[1]: wave is not a number from 1",
 		`{"agents": [{"id": "1"}], "waves": [{"wave": 1, "agents": "1"}]}`:                                          "waves[0]: agents is not an array of ids",
 		`{"agents": [{"id": "1"}], "waves": [{"wave": 1, "agents": ["2"]}]}`:                                        `wave 1 has agent "2", which is in no such wave`,
 		`{"agents": [{"id": "1"}], "x": "` + strings.Repeat("x", agency.ExternalExtraLimit) + `"}`:                  "unknown members of the session have more than",

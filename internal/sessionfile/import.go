@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // waveMembers are the members of a wave in a status file, in their order.
@@ -125,13 +126,13 @@ func putWaves(agents []agency.SessionAgent, waves json.RawMessage) ([]Object, er
 			return nil, fmt.Errorf("waves[%d]: agents is not an array of ids", i)
 		}
 		if number < 1 || seen[number] {
-			return nil, fmt.Errorf("waves[%d]: wave is no number from 1 that no other wave has", i)
+			return nil, fmt.Errorf("waves[%d]: wave is not a number from 1 that no other wave has", i)
 		}
 		seen[number] = true
 		for _, id := range ids {
 			at, ok := index[id]
 			if !ok || agents[at].Wave != 0 && agents[at].Wave != number {
-				return nil, fmt.Errorf("wave %d has agent %q, which is in no such wave", number, agency.Clip(id))
+				return nil, fmt.Errorf("wave %d has agent %q, which is in no such wave", number, plain.Clip(id))
 			}
 			agents[at].Wave = number
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 const alertColumns = `seq, id, kind, run_id, session, attempt, cause, payload, opened_at_ms, resolved_at_ms, acked_at_ms, acked_by,
-	snoozed_until_ms, told, level, told_at_ms, recipients`
+	snoozed_until_ms, notify_count, level, notified_at_ms, recipients`
 
 // ofHost chooses the alerts of the machine.
 const ofHost = `(run_id IS NULL AND session IS NULL)`
@@ -54,7 +54,7 @@ func (s *alerts) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Ale
 	if !f.Resolved {
 		query += ` AND resolved_at_ms IS NULL`
 	}
-	rows, err := s.db.readers.QueryContext(ctx, query+` ORDER BY seq`, args...)
+	rows, err := s.db.query(ctx, query+` ORDER BY seq`, args...)
 	if err != nil {
 		return nil, problem("read alerts from", s.db.path, err)
 	}
@@ -71,9 +71,9 @@ func (s *alerts) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, er
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO alerts (id, kind, run_id, session, attempt, cause, payload, opened_at_ms, acked_by, told, level, recipients)
-			VALUES (?, ?, nullif(?, ''), nullif(?, ''), ?, ?, ?, ?, '', 0, 0, ?) ON CONFLICT DO NOTHING`,
-			a.ID, string(a.Kind), string(a.RunID), string(a.Session), a.Attempt, a.Cause, string(a.Payload), a.OpenedAt.UnixMilli(), recipients)
+		result, err := tx.ExecContext(ctx, `INSERT INTO alerts (id, kind, run_id, session, attempt, cause, payload, opened_at_ms, acked_by, notify_count, level, recipients)
+			VALUES (?, ?, nullif(?, ''), nullif(?, ''), ?, ?, ?, ?, '', 0, ?, ?) ON CONFLICT DO NOTHING`,
+			a.ID, string(a.Kind), string(a.RunID), string(a.Session), a.Attempt, a.Cause, string(a.Payload), a.OpenedAt.UnixMilli(), a.Level, recipients)
 		if err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (s *alerts) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, er
 	return added && err == nil, err
 }
 
-// alertDraft tells of an alert, and one more value. Like all events of a session, those of its
-// alerts have the session's id.
+// alertDraft is the event about an alert, with one more value. Like all events of a session, those
+// of its alerts have the session's id.
 func alertDraft(a *agency.Alert, event agency.EventType, key string, value any) agency.EventDraft {
 	data := map[string]any{"alert": a.ID, "msg_type": a.Kind, key: value}
 	if a.Session != "" {
@@ -145,14 +145,14 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 	if err != nil {
 		return a, err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, told = ?,
-		level = ?, told_at_ms = ?, recipients = ?, payload = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
+	_, err = tx.ExecContext(ctx, `UPDATE alerts SET resolved_at_ms = ?, acked_at_ms = ?, acked_by = ?, snoozed_until_ms = ?, notify_count = ?,
+		level = ?, notified_at_ms = ?, recipients = ?, payload = ? WHERE id = ?`, millis(a.ResolvedAt), millis(a.AckedAt), a.AckedBy,
 		millis(a.SnoozedUntil), a.NotifyCount, a.Level, millis(a.NotifiedAt), recipients, string(a.Payload), id)
 	if err != nil {
 		return a, err
 	}
 	if event == agency.AlertResolved {
-		// "." is the character behind "-": these are the ids that tellAlert makes.
+		// "." is the character behind "-": these are the ids that sendAlert makes.
 		if err := tx.clearInbox(ctx, `id > ? || '-' AND id < ? || '.'`, a.ID, a.ID); err != nil {
 			return a, err
 		}
@@ -164,12 +164,14 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 }
 
 // WatchedRuns returns the runs that a watchdog must check when it starts: those that are not final,
-// and those whose end could need action. It does not check whether an alert told of that end: an
-// alert may be over because the run was not watched for a while, or be about another cause.
+// those that are in a landing queue, removed or not, and those whose end could need action. It does
+// not check whether an alert told of that end: an alert may be over because the run was not watched
+// for a while, or be about another cause.
 func (s *alerts) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	rows, err := s.db.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
-		WHERE r.removed_at_ms IS NULL AND (a.state IN ('queued', 'running')
-		OR r.merged_at_ms IS NULL AND r.abandoned = 0 AND (a.state <> 'killed' OR r.flag <> '')) ORDER BY r.seq`)
+		WHERE r.removed_at_ms IS NULL AND a.state IN ('queued', 'running')
+		OR r.merged_at_ms IS NULL AND r.abandoned = 0 AND (r.removed_at_ms IS NULL AND (a.state <> 'killed' OR r.flag <> '')
+			OR r.id IN (SELECT run_id FROM queue_entries WHERE `+openEntry+`)) ORDER BY r.seq`)
 	if err != nil {
 		return nil, problem("read runs from", s.db.path, err)
 	}
@@ -184,7 +186,7 @@ func (s *alerts) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 // ChangedRuns returns the runs with events after the sequence number since, each once, and the
 // newest number.
 func (s *alerts) ChangedRuns(ctx context.Context, since int64) (ids []agency.RunID, newest int64, err error) {
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)
+	rows, err := s.db.query(ctx, `SELECT coalesce(run_id, ''), max(seq) FROM events WHERE seq > ? GROUP BY run_id`, since)
 	if err != nil {
 		return nil, since, problem("read events from", s.db.path, err)
 	}

@@ -9,9 +9,11 @@ import (
 )
 
 // WatchedSessions returns the sessions that a watchdog must check when it starts: agency's own
-// running ones, and those that failed without an alert, because no watchdog ran.
+// running ones, and those that failed, or whose work was refused when it was to land, without an
+// alert, because no watchdog ran.
 func (s *alerts) WatchedSessions(ctx context.Context) ([]agency.SessionID, error) {
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT id FROM sessions AS s WHERE outside = 0 AND (status = 'running' OR status = 'failed'
+	rows, err := s.db.readers.QueryContext(ctx, `SELECT id FROM sessions AS s WHERE external = 0 AND (status = 'running'
+		OR (status = 'failed' OR status = 'complete' AND EXISTS (SELECT 1 FROM session_agents a WHERE a.session = s.seq AND a.land_state = 'refused'))
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE session = s.id AND kind = 'session.failed')) ORDER BY seq`)
 	if err != nil {
 		return nil, problem("read sessions from", s.db.path, err)
@@ -48,11 +50,11 @@ func (s *alerts) SessionTurns(ctx context.Context, since int64) (turns []agency.
 	if newest, err = s.db.LastSeq(ctx); err != nil || newest <= since {
 		return nil, since, err
 	}
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT e.type, e.session, coalesce(e.data ->> '$.alert', ''), coalesce(e.data ->> '$.agent', ''),
+	rows, err := s.db.query(ctx, `SELECT e.type, e.session, coalesce(e.data ->> '$.alert', ''), coalesce(e.data ->> '$.agent', ''),
 		coalesce(e.data ->> '$.status', ''), coalesce(e.data ->> '$.error', ''), coalesce(e.data ->> '$.paused', '')
 		FROM (SELECT seq, type, data, data ->> '$.session' AS session FROM events WHERE seq > ? AND seq <= ?
 			AND (type GLOB 'session.*' OR type GLOB 'alert.*')) e
-		LEFT JOIN sessions s ON s.id = e.session WHERE e.session IS NOT NULL AND coalesce(s.outside, 0) = 0 ORDER BY e.seq`, since, newest)
+		LEFT JOIN sessions s ON s.id = e.session WHERE e.session IS NOT NULL AND coalesce(s.external, 0) = 0 ORDER BY e.seq`, since, newest)
 	if err != nil {
 		return nil, since, problem("read events from", s.db.path, err)
 	}
@@ -95,7 +97,7 @@ func (s *alerts) troubled(ctx context.Context, id agency.SessionID) (*agency.Ses
 			return nil, nil, false, err
 		}
 	}
-	rows, err := tx.QueryContext(ctx, selectAgents+`WHERE a.status = 'failed' OR a.status = 'queued' AND a.error <> '' ORDER BY a.position`, string(id))
+	rows, err := tx.QueryContext(ctx, selectAgents+`WHERE a.status = 'failed' OR a.land_state = 'refused' OR a.status = 'queued' AND a.error <> '' ORDER BY a.position`, string(id))
 	if err != nil {
 		return nil, nil, false, err
 	}

@@ -40,6 +40,18 @@ func alertsOf(events []agency.Event) []string {
 	return ids
 }
 
+// resolveAlert ends an alert.
+func resolveAlert(t *testing.T, s *sqlite.Store, id string) {
+	t.Helper()
+	_, err := s.ChangeAlert(t.Context(), id, func(a *agency.Alert) (agency.EventType, error) {
+		a.ResolvedAt = new(epoch)
+		return agency.AlertResolved, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // An alert of a session is open once, is read back unchanged, and can open again after it ended; a
 // failure cannot.
 func TestSessionAlerts(t *testing.T) {
@@ -52,16 +64,7 @@ func TestSessionAlerts(t *testing.T) {
 			t.Fatalf("open %s: %v, %v", a.ID, added, err)
 		}
 	}
-	resolve := func(id string) {
-		t.Helper()
-		_, err := s.ChangeAlert(t.Context(), id, func(a *agency.Alert) (agency.EventType, error) {
-			a.ResolvedAt = new(epoch)
-			return agency.AlertResolved, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	resolve := func(id string) { t.Helper(); resolveAlert(t, s, id) }
 	first := sessionAlert("a_1", agency.AlertSessionPaused, session, "agent 001 failed")
 	opens(first, true)
 	opens(sessionAlert("a_2", agency.AlertSessionPaused, session, "agent 001 failed"), false)
@@ -70,12 +73,10 @@ func TestSessionAlerts(t *testing.T) {
 	if err != nil || len(open) != 2 || !cmp.Equal(*first, open[0]) {
 		t.Errorf("open: %+v, %v", open, err)
 	}
-	inRepo, err := s.Alerts(t.Context(), agency.AlertFilter{Repo: session.Repo.Fingerprint})
-	if err != nil || len(inRepo) != 2 {
-		t.Errorf("in the repository: %+v, %v", inRepo, err)
-	}
-	if elsewhere, err := s.Alerts(t.Context(), agency.AlertFilter{Repo: "another"}); err != nil || len(elsewhere) != 0 {
-		t.Errorf("elsewhere: %+v, %v", elsewhere, err)
+	for repo, want := range map[string]int{session.Repo.Fingerprint: 2, "another": 0} {
+		if in, err := s.Alerts(t.Context(), agency.AlertFilter{Repo: repo}); err != nil || len(in) != want {
+			t.Errorf("in the repository %q: %+v, %v", repo, in, err)
+		}
 	}
 	opened := func(want string) {
 		t.Helper()
@@ -200,32 +201,33 @@ func TestWatchedRuns(t *testing.T) {
 	}
 }
 
-// The watchdog reads which sessions to look at, which alerts were sent for them, and what they wait
-// for.
-func TestWatchedSessions(t *testing.T) {
+// changeSession changes a session and all of its agents.
+func changeSession(t *testing.T, s *sqlite.Store, of *agency.Session, edit func(s *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft) {
+	t.Helper()
+	_, err := s.ChangeSession(t.Context(), of.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
+		return edit(s, agents), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The watchdog reads what the sessions of agency wait for, and nothing of external ones.
+func TestSessionTurns(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	external := newSession(9)
 	createSession(t, s, external, newAgents(external, 1))
-	running, failed := ownSession(t, s, 1), ownSession(t, s, 2)
+	running := ownSession(t, s, 1)
 	since, err := s.LastSeq(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(of *agency.Session, edit func(s *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft) {
-		t.Helper()
-		_, err := s.ChangeSession(t.Context(), of.ID, nil, func(s *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
-			return edit(s, agents), nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	change(external, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
-		agents[0].Error = "waiting: for nobody here"
+	changeSession(t, s, external, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
+		agents[0].Error = "waiting: for no agent here"
 		return []agency.EventDraft{agents[0].EventDraft()}
 	})
-	change(running, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
+	changeSession(t, s, running, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		session.Paused, agents[1].Error = "agent 001 failed", "waiting: no leave"
 		return []agency.EventDraft{session.EventDraft(agency.SessionChanged), agents[1].EventDraft()}
 	})
@@ -244,15 +246,24 @@ func TestWatchedSessions(t *testing.T) {
 		t.Errorf("troubled: %+v, %v, %v", agents, retried, err)
 	}
 	if _, _, _, err := s.Troubled(t.Context(), "20260101-000000-00000000"); !agency.IsCode(err, agency.CodeSessionNotFound) {
-		t.Errorf("of nobody: %v", err)
+		t.Errorf("of no session: %v", err)
 	}
-	change(failed, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
+}
+
+// The watchdog looks at sessions that run, and at failed ones until an alert was sent for them.
+func TestWatchedSessions(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	external := newSession(9)
+	createSession(t, s, external, newAgents(external, 1))
+	running, failed := ownSession(t, s, 1), ownSession(t, s, 2)
+	changeSession(t, s, failed, func(_ *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		for _, a := range agents {
 			a.Status = agency.AgentRunning
 		}
 		return []agency.EventDraft{agents[0].EventDraft()}
 	})
-	change(failed, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
+	changeSession(t, s, failed, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
 		for _, a := range agents {
 			a.Status = agency.AgentFailed
 		}

@@ -13,17 +13,18 @@ import (
 // attemptValues and attemptDest.
 const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_at_ms, stop_requested_at_ms, exit_code,
 	signal, ended_by, error_code, error, tmux_pane, wrapper, runner_process, contract, contract_problem, contract_at_ms, input_at_ms,
-	situation, restarting, log_lost`
+	agent_state, restarting, log_lost, network_use`
 
 func attemptValues(a *agency.Attempt) ([]any, error) {
 	word, err1 := contract(a.Reported.Contract)
 	sit, err2 := agentState(&a.AgentState)
+	network, err3 := rare(a.Network)
 	return []any{
 		string(a.State), a.Headless, a.ConversationID, millis(a.StartedAt), millis(a.EndedAt), millis(a.StopRequestedAt),
 		number(a.ExitCode), a.Signal, string(a.EndedBy), string(a.ErrorCode), a.Error, a.Pane, process(a.Wrapper),
 		process(a.RunnerProcess), word, a.Reported.Problem, millis(&a.Reported.At), millis(a.InputAt),
-		sit, a.Restarting, a.LogLost,
-	}, errors.Join(err1, err2)
+		sit, a.Restarting, a.LogLost, network,
+	}, errors.Join(err1, err2, err3)
 }
 
 // attemptDest takes number, created_at_ms and the attemptColumns.
@@ -33,7 +34,7 @@ func attemptDest(a *agency.Attempt) []any {
 		optionalMoment(&a.StartedAt), optionalMoment(&a.EndedAt), optionalMoment(&a.StopRequestedAt), optional(&a.ExitCode),
 		text(&a.Signal), text(&a.EndedBy), text(&a.ErrorCode), text(&a.Error), text(&a.Pane), toProcess(&a.Wrapper),
 		toProcess(&a.RunnerProcess), toContract(&a.Reported.Contract), text(&a.Reported.Problem), moment(&a.Reported.At),
-		optionalMoment(&a.InputAt), toAgentState(&a.AgentState), flag(&a.Restarting), whole(&a.LogLost),
+		optionalMoment(&a.InputAt), toAgentState(&a.AgentState), flag(&a.Restarting), whole(&a.LogLost), toRare(&a.Network),
 	}
 }
 
@@ -56,7 +57,7 @@ func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *ag
 // E_RUN_NOT_FOUND.
 func (s *runs) Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error) {
 	kept, unwritten := s.db.unwritten.all()[id]
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
+	rows, err := s.db.query(ctx, `SELECT number, created_at_ms, `+attemptColumns+`
 		FROM attempts WHERE run_id = ? ORDER BY number`, string(id))
 	if err != nil {
 		return nil, problem("read attempts from", s.db.path, err)

@@ -146,6 +146,31 @@ func toProcess(to **agency.Process) column {
 	})
 }
 
+// changes returns the size of a change as "files added deleted": every run of a list may have one.
+func changes(c *agency.ChangeSize) string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d %d", c.Files, c.Added, c.Deleted)
+}
+
+func toChanges(to **agency.ChangeSize) column {
+	return as(func(text string, _ bool) error {
+		if text == "" {
+			return nil
+		}
+		files, rest, _ := strings.Cut(text, " ")
+		added, deleted, _ := strings.Cut(rest, " ")
+		c := &agency.ChangeSize{}
+		var err1, err2, err3 error
+		c.Files, err1 = strconv.Atoi(files)
+		c.Added, err2 = strconv.Atoi(added)
+		c.Deleted, err3 = strconv.Atoi(deleted)
+		*to = c
+		return errors.Join(err1, err2, err3)
+	})
+}
+
 func contract(c *agency.Contract) (any, error) {
 	if c == nil {
 		return nil, nil

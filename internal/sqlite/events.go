@@ -67,7 +67,10 @@ func (s *database) Events(ctx context.Context, since int64, run agency.RunID, li
 // LastSeq returns the sequence number of the newest event, 0 when there is none.
 func (s *database) LastSeq(ctx context.Context) (int64, error) {
 	var seq int64
-	err := s.readers.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM events`).Scan(&seq)
+	row, err := s.queryRow(ctx, `SELECT coalesce(max(seq), 0) FROM events`)
+	if err == nil {
+		err = row.Scan(&seq)
+	}
 	return seq, problem("read events from", s.path, err)
 }
 

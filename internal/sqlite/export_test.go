@@ -33,3 +33,6 @@ func (s *Store) Writer() *sql.DB { return s.writer }
 
 // Readers returns the connections that read.
 func (s *Store) Readers() *sql.DB { return s.readers }
+
+// Copier returns the connection that copies the store.
+func (s *Store) Copier() *sql.DB { return s.copier }

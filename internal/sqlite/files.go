@@ -5,13 +5,29 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"golang.org/x/sys/unix"
+
+	"agency/internal/file"
 )
 
-// holdFiles has the copier open the files, notes which ones they are, and keeps room for the log.
+// holdFiles has the copier and all readers open the files, because they may be deleted, or
+// descriptors run out, before they are needed. It notes which files they are, and keeps room for
+// the log.
 func (s *database) holdFiles(ctx context.Context) error {
 	var version int
 	if err := s.copier.QueryRowContext(ctx, "SELECT user_version FROM pragma_user_version").Scan(&version); err != nil {
 		return err
+	}
+	for range readerConns {
+		reader, err := s.readers.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = reader.Close() }() // it goes back to the pool
+		if err := reader.QueryRowContext(ctx, "SELECT user_version FROM pragma_user_version").Scan(&version); err != nil {
+			return err
+		}
 	}
 	// An index of the log on the disk is another program's, or an earlier agency's. This process
 	// has the file to itself.
@@ -56,8 +72,16 @@ func (s *database) KeepRoom() {
 	if s.kept {
 		return
 	}
-	s.noRoom = reserve(s.path+"-wal", logRoom)
+	s.noRoom = s.reserve()
 	s.kept = s.noRoom == nil
+}
+
+func (s *database) reserve() error {
+	log, err := os.OpenFile(s.path+"-wal", os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Reserve(log, logRoom), log.Close())
 }
 
 // NoRoom returns why the room for the log is not there; nil when it is. errors.ErrUnsupported means

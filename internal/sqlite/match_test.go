@@ -8,13 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/sqlite"
 )
 
-// A reference matches as users expect: an exact match before a beginning, existing runs before
-// removed ones, and the newest of the removed.
-func TestMatchRuns(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
+// namedRuns makes ten runs with names and handles that resemble each other; 2, 3 and 6 are removed.
+func namedRuns(t *testing.T, s *sqlite.Store) []*agency.Run {
+	t.Helper()
 	names := []string{"auth", "auth-fix", "old-one", "old-one", "", "", "", "", "1", ""}
 	runs := make([]*agency.Run, len(names))
 	for i, name := range names {
@@ -31,6 +30,25 @@ func TestMatchRuns(t *testing.T) {
 		create(t, s, r)
 		if i == 2 || i == 3 || i == 6 {
 			remove(t, s, r.ID)
+		}
+	}
+	return runs
+}
+
+// A reference matches as users expect: an exact match before a beginning, existing runs before
+// removed ones, and the newest of the removed.
+func TestMatchRuns(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	runs := namedRuns(t, s)
+	matches := func(ref string, want []int) {
+		t.Helper()
+		got, err := s.MatchRuns(context.Background(), ref, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, places(runs, got)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", ref, diff)
 		}
 	}
 	id := string(runs[8].ID)
@@ -54,18 +72,12 @@ func TestMatchRuns(t *testing.T) {
 		{"1122-scout", []int{4, 5}},
 		{"old-one", []int{9}},
 		{"old-on", []int{9}},
-		{"nobody", []int{}},
+		{"unknown", []int{}},
 		{"", []int{}},
 		{"r_", []int{}},
 		{"\xff\xff\xff\xff", []int{}},
 	} {
-		got, err := s.MatchRuns(context.Background(), c.ref, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, places(runs, got)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.ref, diff)
-		}
+		matches(c.ref, c.want)
 	}
 	remove(t, s, runs[9].ID)
 	change(t, s, runs[9].ID, func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -73,13 +85,7 @@ func TestMatchRuns(t *testing.T) {
 		return nil, nil
 	})
 	for ref, want := range map[string][]int{"old-one": {3}, "old-on": {2, 3}, "1122-gone": {9}} {
-		got, err := s.MatchRuns(context.Background(), ref, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, places(runs, got)); diff != "" {
-			t.Errorf("among the removed, %q (-want +got):\n%s", ref, diff)
-		}
+		matches(ref, want)
 	}
 	got, err := s.MatchRuns(context.Background(), "1122", 2)
 	if err != nil || len(got) != 2 {

@@ -17,7 +17,7 @@ import (
 func send(t *testing.T, s *sqlite.Store, id, from, replyTo string, recipients ...string) error {
 	t.Helper()
 	m := &agency.Message{ID: id, Type: "message", From: from, To: agency.Target{User: true}, Payload: json.RawMessage("{}"), ReplyTo: replyTo}
-	return s.SendMessage(context.Background(), m, recipients, "nobody is there")
+	return s.SendMessage(context.Background(), m, recipients, "no run is there")
 }
 
 // Only its recipient can acknowledge or answer a message, by its id or the end of the id.
@@ -117,10 +117,10 @@ func TestMessageToTheRemoved(t *testing.T) {
 	}{
 		{[]string{string(gone.ID)}, dead},
 		{[]string{string(gone.ID), string(there.ID)}, ""},
-		{nil, "nobody is there"},
+		{nil, "no run is there"},
 	} {
 		m := &agency.Message{ID: fmt.Sprint("m_", len(tt.recipients)), Type: agency.StatusUpdate, From: "r_1", Payload: json.RawMessage("{}")}
-		if err := s.SendMessage(ctx, m, tt.recipients, "nobody is there"); err != nil || m.Dead != tt.dead {
+		if err := s.SendMessage(ctx, m, tt.recipients, "no run is there"); err != nil || m.Dead != tt.dead {
 			t.Errorf("to %q: dead %q, %v", tt.recipients, m.Dead, err)
 		}
 		messages, err := s.Messages(ctx, agency.MessageFilter{})
@@ -128,7 +128,7 @@ func TestMessageToTheRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, got := range messages {
-			want := map[string]string{string(gone.ID): dead, string(there.ID): "", "": "nobody is there"}[got.Recipient]
+			want := map[string]string{string(gone.ID): dead, string(there.ID): "", "": "no run is there"}[got.Recipient]
 			if got.ID == m.ID && got.Dead != want {
 				t.Errorf("%s for %q: dead %q, want %q", got.ID, got.Recipient, got.Dead, want)
 			}

@@ -54,11 +54,8 @@ func SchemaVersion() int {
 // inspect refuses a file that is damaged, foreign or too new before anything is written to it. Its
 // connection cannot write, not even when it closes.
 func (s *database) inspect(ctx context.Context, newest int) error {
-	look, err := pool(dsnOf(s.path, url.Values{"mode": {"ro"}}, readerSettings()), 1)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(s.inspectBy(ctx, look, newest), look.Close())
+	look := pool(dsnOf(s.path, url.Values{"mode": {"ro"}}, readerSettings()), 1)
+	err := errors.Join(s.inspectBy(ctx, look, newest), look.Close())
 	var sqlErr *driver.Error
 	if errors.As(err, &sqlErr) && slices.Contains(writerOnly, sqlErr.Code()) {
 		return s.inspectBy(ctx, s.writer, newest)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agency"
@@ -26,6 +27,10 @@ type Store struct {
 	sessions
 	alerts
 	messages
+	landings
+	checks
+	queues
+	pushes
 }
 
 // The parts of a store: the methods on records of one kind, over the same database.
@@ -34,6 +39,10 @@ type (
 	sessions struct{ db *database } // sessions, their agents and results
 	alerts   struct{ db *database }
 	messages struct{ db *database } // messages, timers, and the outbox of notices
+	landings struct{ db *database }
+	checks   struct{ db *database } // verdicts of checks
+	queues   struct{ db *database } // landing queues and their entries
+	pushes   struct{ db *database } // pushes to remotes
 )
 
 // database is the file, the connections to it and its transactions.
@@ -63,6 +72,9 @@ type database struct {
 	// sessionsChanged likewise, for readers that need only sessions.
 	sessionsChanged broadcast
 	memory          memory
+	lists           lists
+	commits         atomic.Uint64 // twice the commits, and one more while one is under way
+	statements      statements
 	unwritten       unwritten
 	batches         batches
 }
@@ -112,24 +124,17 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 	if err := prepareFile(path); err != nil {
 		return nil, problem("open", path, err)
 	}
-	writer, err := pool(dsn(path, "rw", writerSettings()), 1)
-	if err != nil {
-		return nil, problem("open", path, err)
+	db := &database{
+		path: path, now: now, guard: func() error { return nil },
+		writer:  pool(dsn(path, "rw", writerSettings()), 1),
+		readers: pool(dsn(path, "rw", readerSettings()), readerConns),
+		copier:  pool(dsn(path, "rw", []setting{timeout()}), 1),
 	}
-	readers, err := pool(dsn(path, "rw", readerSettings()), readerConns)
-	if err != nil {
-		return nil, problem("open", path, errors.Join(err, writer.Close()))
-	}
-	copier, err := pool(dsn(path, "rw", []setting{timeout()}), 1)
-	if err != nil {
-		return nil, problem("open", path, errors.Join(err, readers.Close(), writer.Close()))
-	}
-	db := &database{path: path, now: now, guard: func() error { return nil }, writer: writer, readers: readers, copier: copier}
 	if err := db.start(ctx, steps); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
-	return &Store{db, runs{db}, sessions{db}, alerts{db}, messages{db}}, nil
+	return &Store{db, runs{db}, sessions{db}, alerts{db}, messages{db}, landings{db}, checks{db}, queues{db}, pushes{db}}, nil
 }
 
 // start looks before it writes: nothing touches the file until inspect has recognised it as
@@ -251,14 +256,11 @@ func dsnOf(path string, query url.Values, settings []setting) string {
 	return u.String()
 }
 
-func pool(dsn string, conns int) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, err
-	}
+func pool(dsn string, conns int) *sql.DB {
+	db := sql.OpenDB(connector{dsn})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
-	return db, nil
+	return db
 }
 
 // checkSettings refuses a connection whose settings are not what was asked for.

@@ -16,14 +16,14 @@ type Found struct {
 	Run       *agency.Run      // its Attempt is the newest
 	Earlier   []agency.Attempt // from attempt 1 on
 	Spec      []byte
-	TokenHash string // of the newest attempt; empty when the folder does not tell
+	TokenHash string // of the newest attempt; empty when the folder does not hold it
 }
 
 // What Rebuild did with a run.
 const (
 	RunAdded   = "added"
 	RunUpdated = "updated"
-	RunKnown   = "known" // what the store says is as new
+	RunKnown   = "known" // what the store has is as new
 )
 
 // Rebuild adds what a run's folder holds to the store, unless the store is newer. Facts that only
@@ -56,7 +56,7 @@ func (s *runs) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 	})
 	var sqlErr *driver.Error
 	if errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_CONSTRAINT {
-		err = agency.Errorf(agency.CodeSpecInvalid, "what its folder tells can be no run: %w", err)
+		err = agency.Errorf(agency.CodeSpecInvalid, "what its folder holds is not a valid run: %w", err)
 	}
 	return did, err
 }
@@ -101,7 +101,7 @@ func (tx *transaction) updateFound(ctx context.Context, f *Found, stored *agency
 	return tx.setTimes(ctx, f.Run)
 }
 
-// setTimes has a run be as old as its folder says.
+// setTimes gives a run the times of its folder.
 func (tx *transaction) setTimes(ctx context.Context, r *agency.Run) error {
 	_, err := tx.ExecContext(ctx, `UPDATE runs SET created_at_ms = ?, updated_at_ms = ? WHERE id = ?`, r.CreatedAt.UnixMilli(), r.UpdatedAt.UnixMilli(), string(r.ID))
 	if err != nil {

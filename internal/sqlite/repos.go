@@ -42,9 +42,12 @@ func (tx *transaction) putRepo(ctx context.Context, repo agency.Repo) error {
 
 // Repo returns the repository with a fingerprint, nil when it is not known.
 func (s *runs) Repo(ctx context.Context, fingerprint string) (*agency.Repo, error) {
+	row, err := s.db.queryRow(ctx, `SELECT fingerprint, root, common_dir FROM repos WHERE fingerprint = ?`, fingerprint)
+	if err != nil {
+		return nil, problem("read repository from", s.db.path, err)
+	}
 	var r agency.Repo
-	err := s.db.readers.QueryRowContext(ctx, `SELECT fingerprint, root, common_dir FROM repos WHERE fingerprint = ?`, fingerprint).
-		Scan(&r.Fingerprint, &r.Root, &r.CommonDir)
+	err = row.Scan(&r.Fingerprint, &r.Root, &r.CommonDir)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -52,4 +55,18 @@ func (s *runs) Repo(ctx context.Context, fingerprint string) (*agency.Repo, erro
 		return nil, problem("read repository from", s.db.path, err)
 	}
 	return &r, nil
+}
+
+// Repos returns all repositories that are known, by their roots.
+func (s *runs) Repos(ctx context.Context) ([]agency.Repo, error) {
+	rows, err := s.db.query(ctx, `SELECT fingerprint, root, common_dir FROM repos ORDER BY root`)
+	if err != nil {
+		return nil, problem("read repositories from", s.db.path, err)
+	}
+	repos, err := collect(rows, func(row scanner) (agency.Repo, error) {
+		var r agency.Repo
+		err := row.Scan(&r.Fingerprint, &r.Root, &r.CommonDir)
+		return r, err
+	})
+	return repos, problem("read repositories from", s.db.path, err)
 }

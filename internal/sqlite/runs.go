@@ -12,19 +12,20 @@ import (
 
 // runColumns are the columns that a change may write, in the order of runValues and runDest.
 const runColumns = `handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name,
-	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, config_hash, host, removed_at_ms, merged_at_ms, abandoned, flag,
-	pr_number, git_config, git_programs, removing, attempt`
+	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, sandbox, network, config_hash, host, removed_at_ms, merged_at_ms, abandoned, flag,
+	pr, git_config, git_programs, git_remotes, removing, changes, attempt`
 
 func runValues(r *agency.Run) ([]any, error) {
 	args, err1 := list(r.Runner.Args)
 	tags, err2 := list(r.Tags)
 	removing, err3 := rare(r.Removing)
 	flag, err4 := rare(r.Flag)
+	pr, err5 := rare(r.PR)
 	return []any{
 		r.Handle, r.Name, r.Type, r.Repo.Fingerprint, r.Base, r.Commit, r.Branch, r.Worktree, r.Dir, string(r.Runner.Kind),
-		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.StuckIntervals, r.Preset, r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
-		r.Abandoned, flag, number(r.PRNumber), r.Repo.GitConfig, r.Repo.GitPrograms, removing, r.Attempt.Number,
-	}, errors.Join(err1, err2, err3, err4)
+		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.StuckIntervals, r.Preset, string(r.Sandbox.Level), string(r.Sandbox.Network), r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
+		r.Abandoned, flag, pr, r.Repo.GitConfig, r.Repo.GitPrograms, r.Repo.GitRemotes, removing, changes(r.Changes), r.Attempt.Number,
+	}, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // selectRuns reads runs with their newest attempts; a condition on r, a and p follows.
@@ -38,9 +39,9 @@ func runDest(r *agency.Run) []any {
 		whole(&r.Seq), text(&r.ID), moment(&r.CreatedAt), moment(&r.UpdatedAt), text(&r.Repo.Root), text(&r.Repo.CommonDir),
 		text(&r.Handle), text(&r.Name), text(&r.Type), text(&r.Repo.Fingerprint), text(&r.Base), text(&r.Commit),
 		text(&r.Branch), text(&r.Worktree), text(&r.Dir), text(&r.Runner.Kind), text(&r.Runner.Name), toList(&r.Runner.Args),
-		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), whole(&r.StuckIntervals), text(&r.Preset), text(&r.ConfigHash), text(&r.Host),
+		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), whole(&r.StuckIntervals), text(&r.Preset), text(&r.Sandbox.Level), text(&r.Sandbox.Network), text(&r.ConfigHash), text(&r.Host),
 		optionalMoment(&r.RemovedAt), optionalMoment(&r.MergedAt), flag(&r.Abandoned), toRare(&r.Flag),
-		optional(&r.PRNumber), text(&r.Repo.GitConfig), text(&r.Repo.GitPrograms), toRare(&r.Removing), whole(&r.Attempt.Number),
+		toRare(&r.PR), text(&r.Repo.GitConfig), text(&r.Repo.GitPrograms), text(&r.Repo.GitRemotes), toRare(&r.Removing), toChanges(&r.Changes), whole(&r.Attempt.Number),
 	}, attemptDest(&r.Attempt)...)
 }
 
@@ -107,11 +108,11 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 
 // ChangeRun lets change edit a run and its newest attempt, and writes the result with the events
 // that it returns, all or nothing. No other change comes in between; change must not call the
-// store. An event run.step marks the step as done. To begin a new attempt, change sets r.Attempt to it, with the next number. An error of
-// change is returned as it is and nothing is written; nor is anything when there is no news and
-// nothing is different. Id, order, times of creation and the repository's place stay as they are,
-// whatever change does to them. A run that does not exist is E_RUN_NOT_FOUND. The run returned is
-// the one that is now stored.
+// store. An event run.step marks the step as done. To begin a new attempt, change sets r.Attempt to
+// it, with the next number. An error of change is returned as it is and nothing is written; nor is
+// anything when there is no news and nothing is different. Id, order, times of creation and the
+// repository's place stay as they are, whatever change does to them. A run that does not exist is
+// E_RUN_NOT_FOUND. The run returned is the one that is now stored.
 func (s *runs) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, false, change)
 }
@@ -148,10 +149,7 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 		}
 		changed, same = r, len(drafts) == 0 && after.equal(before)
 		if r.Unrecorded {
-			if err := tx.updateRun(ctx, id, &unchanged, before, newest); err != nil {
-				return err
-			}
-			if err := tx.appendChange(ctx, id, newest, kept.drafts); err != nil {
+			if err := tx.writeFact(ctx, &unchanged, before, kept); err != nil {
 				return err
 			}
 			tx.committed = func() { s.db.unwritten.set(id, nil) }
@@ -165,10 +163,7 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 			return err
 		}
 		if there && r.RemovedAt != nil {
-			if err := tx.clearInbox(ctx, `sender = ?`, string(id)); err != nil {
-				return err
-			}
-			if err := tx.buryMessages(ctx, string(id), wasRemoved(&r)); err != nil {
+			if err := tx.dropMessages(ctx, &r); err != nil {
 				return err
 			}
 		}
@@ -190,6 +185,22 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 	default:
 		return nil, err
 	}
+}
+
+// writeFact writes the state of a run that could not be written at its time.
+func (tx *transaction) writeFact(ctx context.Context, r *agency.Run, as record, kept fact) error {
+	if err := tx.updateRun(ctx, r.ID, r, as, r.Attempt.Number); err != nil {
+		return err
+	}
+	return tx.appendChange(ctx, r.ID, r.Attempt.Number, kept.drafts)
+}
+
+// dropMessages drops what a removed run wrote to inboxes, and what is in its own.
+func (tx *transaction) dropMessages(ctx context.Context, r *agency.Run) error {
+	if err := tx.clearInbox(ctx, `sender = ?`, string(r.ID)); err != nil {
+		return err
+	}
+	return tx.buryMessages(ctx, string(r.ID), wasRemoved(r))
 }
 
 // record is everything of a run that a change may write, as it is stored.

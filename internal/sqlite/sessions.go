@@ -11,7 +11,7 @@ import (
 
 // sessionColumns are the columns that a change may write, in the order of sessionValues and
 // sessionDest.
-const sessionColumns = `name, source, source_file, outside, repo, status, queued, running, complete, failed, cancelled, status_dir, dir,
+const sessionColumns = `name, source, source_file, external, repo, status, queued, running, complete, failed, cancelled, status_dir, dir,
 	plan_path, plan_hash, max_parallel, paused, cancel_at_ms, retry_of, owner, config, started_at_ms, completed_at_ms, extra`
 
 func sessionValues(s *agency.Session) []any {

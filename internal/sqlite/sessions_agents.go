@@ -11,14 +11,14 @@ import (
 
 // agentColumns are the columns that a change may write, in the order of agentValues and scanAgent.
 const agentColumns = `position, name, prompt_path, wave, status, started_at_ms, completed_at_ms, exit_code, pid, log_file, model, error,
-	run, tries, losses, attempt, not_before_ms, absent, extra, waits, stopping, stop_reason`
+	run, tries, losses, attempt, not_before_ms, absent, extra, waits, stopping, stop_reason, land_state, land_note`
 
 func agentValues(a *agency.SessionAgent) ([]any, error) {
 	absent, err := list(a.Absent)
 	return []any{
 		a.Position, a.Name, a.PromptPath, a.Wave, string(a.Status), millis(a.StartedAt), millis(a.CompletedAt), number(a.ExitCode),
 		number(a.PID), a.LogFile, a.Model, a.Error, string(a.Run), a.Tries, a.Losses, a.Attempt, millis(a.NotBefore), absent, object(a.Extra),
-		a.Waits, a.Stopping, a.StopReason,
+		a.Waits, a.Stopping, a.StopReason, string(a.Landing.State), a.Landing.Note,
 	}, err
 }
 
@@ -33,7 +33,7 @@ func scanAgent(row scanner) (agency.SessionAgent, error) {
 	err := row.Scan(text(&a.Session), text(&a.ID), whole(&a.Position), text(&a.Name), text(&a.PromptPath), whole(&a.Wave), text(&a.Status),
 		optionalMoment(&a.StartedAt), optionalMoment(&a.CompletedAt), optional(&a.ExitCode), optional(&a.PID), text(&a.LogFile),
 		text(&a.Model), text(&a.Error), text(&a.Run), whole(&a.Tries), whole(&a.Losses), whole(&a.Attempt), optionalMoment(&a.NotBefore),
-		toList(&a.Absent), toObject(&a.Extra), whole(&a.Waits), whole(&a.Stopping), text(&a.StopReason))
+		toList(&a.Absent), toObject(&a.Extra), whole(&a.Waits), whole(&a.Stopping), text(&a.StopReason), text(&a.Landing.State), text(&a.Landing.Note))
 	if len(a.Absent) == 0 {
 		a.Absent = nil
 	}
@@ -65,7 +65,7 @@ func (tx *transaction) insertAgents(ctx context.Context, s *agency.Session, agen
 // SessionAgents returns the agents of a session in the order of the plan, or none if the session
 // does not exist.
 func (s *sessions) SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error) {
-	rows, err := s.db.readers.QueryContext(ctx, selectAgents+`ORDER BY a.position`, string(id))
+	rows, err := s.db.query(ctx, selectAgents+`ORDER BY a.position`, string(id))
 	if err != nil {
 		return nil, problem("read session from", s.db.path, err)
 	}
@@ -115,22 +115,43 @@ func (s *runs) SessionRuns(ctx context.Context, id agency.SessionID, running boo
 		return nil, err
 	}
 	runs, err := s.runsOf(ctx, versions)
-	overlay(facts, runs)
 	byID := make(map[agency.RunID]*agency.Run, len(runs))
-	for i := range runs {
-		byID[runs[i].ID] = &runs[i]
+	for _, r := range runs {
+		own := *r
+		overlayRun(facts, &own)
+		byID[r.ID] = &own
 	}
 	return byID, err
 }
 
 // AgentOfRun returns the agent whose run this is; found is false if the run belongs to no session.
 func (s *sessions) AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error) {
-	err = s.db.readers.QueryRowContext(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
-		WHERE a.run = ? AND a.run <> '' ORDER BY s.seq DESC LIMIT 1`, string(id)).Scan(&session, &agent)
+	row, err := s.db.queryRow(ctx, `SELECT s.id, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session
+		WHERE a.run = ? AND a.run <> '' ORDER BY s.seq DESC LIMIT 1`, string(id))
+	if err != nil {
+		return "", "", false, problem("read session from", s.db.path, err)
+	}
+	err = row.Scan(&session, &agent)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", false, nil
 	}
 	return session, agent, err == nil, problem("read session from", s.db.path, err)
+}
+
+// AgentAddresses returns how the agents of agency's own sessions are named, those of the newest
+// session first and at most limit of them.
+func (s *sessions) AgentAddresses(ctx context.Context, limit int) ([]agency.AgentAddress, error) {
+	rows, err := s.db.query(ctx, `SELECT s.id, s.name, s.status = 'running', a.id, a.status, a.run FROM sessions s
+		JOIN session_agents a ON a.session = s.seq WHERE s.external = 0 ORDER BY s.seq DESC, a.position LIMIT ?`, atMost(limit))
+	if err != nil {
+		return nil, problem("read sessions from", s.db.path, err)
+	}
+	all, err := collect(rows, func(row scanner) (agency.AgentAddress, error) {
+		var a agency.AgentAddress
+		err := row.Scan(text(&a.Session), text(&a.Name), flag(&a.Running), text(&a.Agent), text(&a.Status), text(&a.Run))
+		return a, err
+	})
+	return all, problem("read sessions from", s.db.path, err)
 }
 
 func noAgent(session agency.SessionID, agent string) error {

@@ -11,7 +11,7 @@ import (
 // UnreportedSessions returns agency's own sessions without a call of ReportSession, oldest first,
 // including all running ones.
 func (s *sessions) UnreportedSessions(ctx context.Context) ([]agency.Session, error) {
-	return s.querySessions(ctx, `WHERE s.reported = 0 AND s.outside = 0 ORDER BY s.seq`)
+	return s.querySessions(ctx, `WHERE s.reported = 0 AND s.external = 0 ORDER BY s.seq`)
 }
 
 // ReportSession records that everything that follows the end of a settled session is done, with the
@@ -61,7 +61,7 @@ func (tx *transaction) inheritResults(ctx context.Context, s *agency.Session) er
 
 // SessionResults returns the known results of the agents of a session, by their ids.
 func (s *sessions) SessionResults(ctx context.Context, id agency.SessionID) (map[string]agency.AgentResult, error) {
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT r.agent, r.result FROM session_results r JOIN sessions s ON s.seq = r.session WHERE s.id = ?`, string(id))
+	rows, err := s.db.query(ctx, `SELECT r.agent, r.result FROM session_results r JOIN sessions s ON s.seq = r.session WHERE s.id = ?`, string(id))
 	if err != nil {
 		return nil, problem("read session from", s.db.path, err)
 	}

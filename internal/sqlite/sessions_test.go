@@ -97,6 +97,17 @@ func TestSessionRoundTrip(t *testing.T) {
 			t.Errorf("agent of run %q: %v %v", id, found, err)
 		}
 	}
+	wantCode(t, s.CreateSession(ctx, newSession(1), nil, nil), agency.CodeNameExists)
+}
+
+// Sessions are found by the beginnings of their ids and names, by the end of an id, and by filters.
+func TestFindSessions(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	session, other := newSession(1), newSession(2)
+	session.Name = "night"
+	createSession(t, s, session, nil)
+	createSession(t, s, other, nil)
 	for ref, want := range map[string][]agency.SessionID{
 		string(session.ID): {session.ID}, "night": {session.ID}, "nigh": {session.ID}, "20261122": {other.ID, session.ID},
 		"2026": {other.ID, session.ID}, "nig": {}, "%%%%": {}, "": {},
@@ -129,7 +140,6 @@ func TestSessionRoundTrip(t *testing.T) {
 	if found, err := s.MatchSessions(ctx, tail, 0); err != nil || !slices.Equal(idsOf(found), []agency.SessionID{night.ID}) {
 		t.Errorf("%q matches %v, %v", tail, idsOf(found), err)
 	}
-	wantCode(t, s.CreateSession(ctx, newSession(1), nil, nil), agency.CodeNameExists)
 	for _, err := range []error{
 		second(s.Session(ctx, newSession(3).ID)), second(s.SessionPlan(ctx, newSession(3).ID)), s.RemoveSession(ctx, newSession(3).ID),
 		second(s.ChangeSession(ctx, newSession(3).ID, nil, nil)),
@@ -148,7 +158,8 @@ func idsOf(sessions []agency.Session) []agency.SessionID {
 	return ids
 }
 
-// A change is all or nothing, updates the counts, and is listed among the changed sessions.
+// A change that is refused, or that changes nothing, leaves the session and its events as they
+// were.
 func TestChangeSession(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), setup(t)
@@ -191,7 +202,15 @@ func TestChangeSession(t *testing.T) {
 	if now, err := s.LastSeq(ctx); err != nil || now != before {
 		t.Fatalf("%d events instead of %d, %v", now, before, err)
 	}
+}
 
+// A change updates the counts, is an event, and is listed among the changes since a time.
+func TestSessionSince(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	session := newSession(1)
+	session.External = false
+	createSession(t, s, session, newAgents(session, 3))
 	run := newRun(1).ID
 	changed, err := s.ChangeSession(ctx, session.ID, []string{"002"}, func(_ *agency.Session, a []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		a[0].Status, a[0].Run, a[0].StartedAt = agency.AgentRunning, run, new(epoch)
@@ -271,6 +290,21 @@ func TestSettledSession(t *testing.T) {
 	if agents, err := s.SessionAgents(ctx, session.ID); err != nil || len(agents) != 0 {
 		t.Errorf("agents %v, %v", agents, err)
 	}
+}
+
+// A removed session is listed until its files are gone; no later session has its sequence number.
+func TestForgetSession(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	session, other := newSession(1), newSession(2)
+	session.Status, session.CompletedAt = agency.SessionComplete, new(epoch)
+	createSession(t, s, session, nil)
+	createSession(t, s, other, nil)
+	for _, err := range []error{s.MarkFilesWritten(ctx, session.ID), s.RemoveSession(ctx, session.ID)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	want := []agency.Session{{ID: session.ID, Repo: agency.Repo{Root: session.Repo.Root}, StatusDir: session.StatusDir, Dir: session.Dir}}
 	if removed, err := s.RemovedSessions(ctx); err != nil || cmp.Diff(want, removed) != "" {
 		t.Errorf("removed %+v, %v", removed, err)
@@ -347,7 +381,7 @@ func TestUpdateAgentsAtOnce(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if errs := s.UpdateAgents(ended, []agency.AgentReport{{Session: session.ID, Agent: "017", Apply: to(agency.AgentRunning)}}); errs[0] == nil {
-		t.Error("a report of somebody who has gone was taken")
+		t.Error("the report of a caller that had gone was taken")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/sqlite"
+	"agency/test/fixture"
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +50,9 @@ func openAt(tb testing.TB, path string) *sqlite.Store {
 
 func setup(tb testing.TB) *sqlite.Store {
 	tb.Helper()
-	return openAt(tb, filepath.Join(tb.TempDir(), "agency.db"))
+	path := filepath.Join(tb.TempDir(), "agency.db")
+	fixture.Database(tb, path)
+	return openAt(tb, path)
 }
 
 // newRun returns run number n: no two of them clash.
@@ -81,7 +84,9 @@ func fullRun(n int) *agency.Run {
 	r.StallAfterMS, r.StuckIntervals, r.Preset = 90_000, 7, "worker"
 	r.Runner.Args = []string{"--flag", `with "quotes"`, "ünï\n"}
 	r.Tags = []string{"worker", "night-shift"}
-	r.MergedAt, r.Abandoned, r.PRNumber = new(epoch.Add(time.Hour)), true, new(17)
+	r.Changes = &agency.ChangeSize{Files: 2, Added: 120, Deleted: 8}
+	r.MergedAt, r.Abandoned, r.PR = new(epoch.Add(time.Hour)), true, &agency.PullRequest{Forge: agency.ForgeGitHub, Number: 17, State: agency.PRDraft, At: epoch}
+	r.Repo.GitRemotes = "abc"
 	r.Flag = &agency.Flag{Reason: "verify failed", By: agency.User, At: epoch}
 	contract := agency.NewContract(epoch)
 	contract.Questions, contract.Blockers = []string{"Which one?"}, nil

@@ -71,7 +71,7 @@ func (tx *transaction) appendChange(ctx context.Context, id agency.RunID, attemp
 
 // Steps returns the steps of an attempt in their order.
 func (s *runs) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error) {
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT name, done_at_ms FROM steps WHERE run_id = ? AND attempt = ? ORDER BY seq`,
+	rows, err := s.db.query(ctx, `SELECT name, done_at_ms FROM steps WHERE run_id = ? AND attempt = ? ORDER BY seq`,
 		string(id), attempt)
 	if err != nil {
 		return nil, problem("read steps from", s.db.path, err)

@@ -24,7 +24,7 @@ func scanTimer(row scanner) (agency.Timer, error) {
 
 // Timers returns all timers by their names, those that ended by themselves too.
 func (s *messages) Timers(ctx context.Context) ([]agency.Timer, error) {
-	rows, err := s.db.readers.QueryContext(ctx, `SELECT `+timerColumns+` FROM timers ORDER BY name`)
+	rows, err := s.db.query(ctx, `SELECT `+timerColumns+` FROM timers ORDER BY name`)
 	if err != nil {
 		return nil, problem("read timers from", s.db.path, err)
 	}

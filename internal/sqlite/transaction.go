@@ -16,7 +16,7 @@ type transaction struct {
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
 	sessions bool // an event of a session was appended
-	// committed, if not nil, is called when it is durable, before any reader is told.
+	// committed, if not nil, is called when it is durable, before any reader learns of it.
 	committed func()
 }
 
@@ -54,6 +54,8 @@ func (s *database) transact(ctx context.Context, do func(tx *transaction) error)
 	if err := s.guard(); err != nil {
 		return nil, err
 	}
+	s.commits.Add(1)
+	defer s.commits.Add(1)
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}

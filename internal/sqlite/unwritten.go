@@ -16,7 +16,7 @@ import (
 // unwritten holds the states of runs' newest attempts that could not be written. Readers get them
 // instead of the record.
 type unwritten struct {
-	turn  sync.Mutex // held by the one who changes a run
+	turn  sync.Mutex // held during a change of a run
 	mu    sync.Mutex // guards facts, which is replaced and never changed
 	facts map[agency.RunID]fact
 }
@@ -48,8 +48,8 @@ func (u *unwritten) set(id agency.RunID, f *fact) {
 	}
 }
 
-// overlay puts facts in the place of what the record says of runs. They are those from before the
-// record was read: what was written meanwhile is in both then, and never in neither.
+// overlay puts facts in the place of those that the record has of runs. They are those from before
+// the record was read: what was written meanwhile is in both then, and never in neither.
 func overlay(facts map[agency.RunID]fact, runs []agency.Run) {
 	for i := range runs {
 		overlayRun(facts, &runs[i])
@@ -63,7 +63,7 @@ func overlayRun(facts map[agency.RunID]fact, r *agency.Run) {
 }
 
 // RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not.
-// Where the disk takes nothing it is kept in memory: all who read get it, Run.Unrecorded says so,
+// Where the disk takes nothing it is kept in memory: all readers get it, Run.Unrecorded marks it,
 // and it is written with the next change of the run or by WriteFacts. It is lost with this process.
 func (s *runs) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, true, change)

@@ -14,6 +14,7 @@ import (
 
 	"agency"
 	"agency/internal/sqlite"
+	"agency/test/fixture"
 )
 
 // setRoom decides whether the database may grow from now on.
@@ -101,7 +102,9 @@ func TestFactsComeToTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		ctx := context.Background()
-		s, err := sqlite.Open(ctx, filepath.Join(dir, fmt.Sprint(n)), new(clock).now)
+		path := filepath.Join(dir, fmt.Sprint(n))
+		fixture.Database(t, path)
+		s, err := sqlite.Open(ctx, path, new(clock).now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,7 @@ func TestFactsComeToTheSame(t *testing.T) {
 		if err := s.CreateRun(ctx, r, agency.Creation{Spec: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
-		want, told, room := r.Attempt, []string{}, true
+		want, notes, room := r.Attempt, []string{}, true
 		for i, do := range rapid.SliceOf(rapid.SampledFrom([]string{"fill", "free", "fact", "change", "attempt", "write"})).Draw(t, "do") {
 			number, note := want.Number, fmt.Sprint(i, large)
 			change := func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -140,7 +143,7 @@ func TestFactsComeToTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			if do == "fact" || do == "change" || do == "attempt" {
-				want.Error, told = note, append(told, fmt.Sprintf(`{"note":%q}`, note))
+				want.Error, notes = note, append(notes, fmt.Sprintf(`{"note":%q}`, note))
 			}
 			if do == "attempt" {
 				want.Number++
@@ -149,17 +152,23 @@ func TestFactsComeToTheSame(t *testing.T) {
 		if err := errors.Join(setRoom(s, true), s.WriteFacts(ctx)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Run(ctx, r.ID)
-		events, err2 := s.Events(ctx, 0, r.ID, 0)
-		if err != nil || err2 != nil || got.Unrecorded || got.Attempt.Error != want.Error || got.Attempt.Number != want.Number {
-			t.Fatalf("it comes to attempt %d with %.3q, want %d with %.3q: %v %v", got.Attempt.Number, got.Attempt.Error, want.Number, want.Error, err, err2)
-		}
-		heard := []string{}
-		for i := range events {
-			heard = append(heard, string(events[i].Data))
-		}
-		if !slices.Equal(heard, told) {
-			t.Errorf("told %.20v, want %.20v", heard, told)
-		}
+		comesTo(t, s, r.ID, &want, notes)
 	})
+}
+
+// comesTo checks that the record has the last change of a run, and every event once and in order.
+func comesTo(t *rapid.T, s *sqlite.Store, id agency.RunID, want *agency.Attempt, notes []string) {
+	ctx := context.Background()
+	got, err := s.Run(ctx, id)
+	events, err2 := s.Events(ctx, 0, id, 0)
+	if err != nil || err2 != nil || got.Unrecorded || got.Attempt.Error != want.Error || got.Attempt.Number != want.Number {
+		t.Fatalf("it comes to attempt %d with %.3q, want %d with %.3q: %v %v", got.Attempt.Number, got.Attempt.Error, want.Number, want.Error, err, err2)
+	}
+	heard := []string{}
+	for i := range events {
+		heard = append(heard, string(events[i].Data))
+	}
+	if !slices.Equal(heard, notes) {
+		t.Errorf("notes %.20v, want %.20v", heard, notes)
+	}
 }

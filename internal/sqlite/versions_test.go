@@ -68,3 +68,52 @@ func TestRunsAreFresh(t *testing.T) {
 		}
 	}
 }
+
+// A list that is asked for again is the same until something is written, and a failed change, or
+// one of a run that it does not hold, leaves nothing stale.
+func TestListIsKeptUntilACommit(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	for i := range 3 {
+		create(t, s, newRun(i))
+	}
+	look := func(f agency.Filter) []*agency.Run {
+		t.Helper()
+		runs, err := s.List(ctx, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs
+	}
+	first, again := look(agency.Filter{}), look(agency.Filter{})
+	if len(first) != 3 || &first[0] != &again[0] {
+		t.Errorf("%d runs, and they were read twice", len(first))
+	}
+	if tagged := look(agency.Filter{Tag: "none"}); len(tagged) != 0 {
+		t.Errorf("another filter: got %d runs", len(tagged))
+	}
+	removed := time.UnixMilli(1e12).UTC()
+	if _, err := s.ChangeRun(ctx, first[1].ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+		r.RemovedAt = &removed
+		if during := look(agency.Filter{}); len(during) != 3 {
+			t.Errorf("before the commit: got %d runs", len(during))
+		}
+		return nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if left := look(agency.Filter{}); len(left) != 2 || left[1].ID != first[2].ID || first[1].RemovedAt != nil {
+		t.Errorf("after it: got %d runs", len(left))
+	}
+	if all := look(agency.Filter{Removed: true}); len(all) != 3 || all[1].RemovedAt == nil {
+		t.Errorf("with removed ones: got %d runs", len(all))
+	}
+	runs, err := s.Runs(ctx, agency.Filter{})
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	runs[0].Name = "mine" // a copy
+	if now := look(agency.Filter{}); now[0].Name == "mine" {
+		t.Error("Runs returns what List shares")
+	}
+}

@@ -74,6 +74,7 @@ func (v explainer) findings() []finding {
 		return []finding{{agency.Finding{Source: agency.ByRecord, Trust: agency.TrustRecord, Confidence: 1, Says: v.RecordProblem}, pieceRecord}}
 	}
 	all := append(v.recordFindings(), v.processFinding())
+	all = append(all, v.networkFindings()...)
 	all = append(all, v.requestFindings()...)
 	all = append(all, v.contractFinding())
 	all = append(all, v.reportFindings()...)
@@ -91,16 +92,16 @@ func (v explainer) findings() []finding {
 	return all
 }
 
-func (v explainer) finding(p piece, by agency.DecidedBy, trust agency.Trust, at time.Time, says string) finding {
-	return finding{agency.Finding{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: says}, p}
+func (v explainer) finding(p piece, by agency.DecidedBy, trust agency.Trust, at time.Time, text string) finding {
+	return finding{agency.Finding{Source: by, Trust: trust, Confidence: 1, At: at, Attempt: v.attempt.Number, Says: text}, p}
 }
 
 func (v explainer) ago(at time.Time) string { return duration.Short(v.now.Sub(at)) + " ago" }
 
 func (v explainer) recordFindings() []finding {
 	all := []finding{}
-	add := func(at time.Time, says string) {
-		all = append(all, v.finding(pieceRecord, agency.ByRecord, agency.TrustRecord, at, says))
+	add := func(at time.Time, text string) {
+		all = append(all, v.finding(pieceRecord, agency.ByRecord, agency.TrustRecord, at, text))
 	}
 	if v.RecordProblem != "" {
 		add(time.Time{}, v.RecordProblem)
@@ -121,14 +122,37 @@ func (v explainer) recordFindings() []finding {
 }
 
 func (v explainer) processFinding() finding {
-	says := fate(v.attempt)
+	text := fate(v.attempt)
 	if v.SessionGone {
-		says += "; its terminal and its wrapper cannot be seen"
+		text += "; its terminal and its wrapper cannot be seen"
 	}
 	if v.frozen() {
-		says += "; its wrapper does not answer, and last moved " + v.ago(v.SilentSince)
+		text += "; its wrapper does not answer, and last moved " + v.ago(v.SilentSince)
 	}
-	return v.finding(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, says)
+	return v.finding(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, text)
+}
+
+// networkFindings returns what the agent was refused by its network.
+func (v explainer) networkFindings() []finding {
+	use := v.attempt.Network
+	if use == nil {
+		return nil
+	}
+	all := []finding{}
+	for _, r := range use.Refused {
+		says := fmt.Sprintf("was refused %s: %s", r.Host, r.Reason)
+		if r.Count > 1 {
+			says += fmt.Sprintf(" (%d times)", r.Count)
+		}
+		if slices.ContainsFunc(use.Granted, func(g agency.Grant) bool { return g.Entry == r.Entry }) {
+			says += "; you have allowed it since"
+		}
+		all = append(all, v.finding(pieceNone, agency.ByProcess, agency.TrustKernel, r.At, says))
+	}
+	if use.Problem != "" {
+		all = append(all, v.finding(pieceNone, agency.ByProcess, agency.TrustKernel, v.changed, "reaches no host any more: "+use.Problem))
+	}
+	return all
 }
 
 // fate returns the outcome of an attempt, in a few words.
@@ -223,7 +247,7 @@ func (v explainer) reportFindings() []finding {
 		if left := until.Sub(v.now); left > 0 {
 			c.Says = "will be silent for " + duration.Short(left) + " more"
 		} else {
-			c.Says, c.Ignored = "said that it would be silent", "that was over "+v.ago(until)
+			c.Says, c.Ignored = "declared quiet time", "that was over "+v.ago(until)
 		}
 		all = append(all, c)
 	}
@@ -243,11 +267,11 @@ func (v explainer) turnFindings() []finding {
 	if !v.alive() {
 		return all
 	}
-	says := "nothing new for " + duration.Short(v.now.Sub(v.heard))
+	text := "nothing new for " + duration.Short(v.now.Sub(v.heard))
 	if limit := v.stallThreshold(); limit > 0 {
-		says += "; it is stalled after " + duration.Short(limit)
+		text += "; it is stalled after " + duration.Short(limit)
 	}
-	return append(all, v.finding(pieceInactivity, agency.ByClock, agency.TrustRecord, v.heard, says))
+	return append(all, v.finding(pieceInactivity, agency.ByClock, agency.TrustRecord, v.heard, text))
 }
 
 // turnWords returns the turn in a few words.
@@ -279,11 +303,11 @@ func (v explainer) sourceFindings() []finding {
 		if !ok || source == agency.FromOutput {
 			continue
 		}
-		says := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Signal)
+		text := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Signal)
 		if seen.Event != "" {
-			says += " (" + seen.Event + ")"
+			text += " (" + seen.Event + ")"
 		}
-		c := v.finding(pieceNone, agency.DecidedBy(source), trustOf(source), seen.At, says)
+		c := v.finding(pieceNone, agency.DecidedBy(source), trustOf(source), seen.At, text)
 		if (observer{v.agentState}).superseded(source) {
 			c.Ignored = "the agent's program speaks for itself"
 		}

@@ -42,22 +42,32 @@ func TestExplainEveryExample(t *testing.T) {
 			}
 		}
 		if decided != 1 {
-			t.Errorf("%d clues decided %+v: %+v", decided, e.Status, e.Findings)
+			t.Errorf("%d findings decided %+v: %+v", decided, e.Status, e.Findings)
 		}
 	})
 }
 
+// found returns the source, the mark, the words of each finding, and why it was ignored.
+func found(findings []agency.Finding) []string {
+	var lines []string
+	for _, c := range findings {
+		line := []string{string(c.Source)}
+		if c.Decided {
+			line = append(line, "*")
+		}
+		line = append(line, c.Says)
+		if c.Ignored != "" {
+			line[len(line)-1] += ": " + c.Ignored
+		}
+		lines = append(lines, strings.Join(line, " "))
+	}
+	return lines
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	at := func(before time.Duration) *time.Time { return new(now.Add(-before)) }
-	asking := agency.NewContract(begun)
-	asking.Status, asking.Questions = agency.ReportedNeedsInput, []string{"Which library?"}
-	prompted := observed(agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalToolStarted, Tool: "Edit"})
-	for _, tt := range []struct {
-		name string
-		run  agency.Run
-		want []string // source, mark, says and why it was ignored
-	}{
+	asking := asksForALibrary()
+	checkFindings(t, []explained{
 		{"a question", agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &begun, Reported: agency.Observed{Contract: &asking, At: now}}}, []string{
 			"process alive",
 			"contract * needs_input: Which library?",
@@ -80,6 +90,15 @@ func TestExplain(t *testing.T) {
 			"clock nothing new for 1s; it is stalled after 15m",
 			"process failed (exit 3): of attempt 1; attempt 2 is the newest",
 		}},
+	})
+}
+
+// A state that comes first hides what the agent said and did, which is still in the explanation.
+func TestExplainHidden(t *testing.T) {
+	t.Parallel()
+	asking := asksForALibrary()
+	prompted := observed(agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalToolStarted, Tool: "Edit"})
+	checkFindings(t, []explained{
 		{"a killed agent that asked", agency.Run{Flag: &agency.Flag{Reason: "budget", At: now}, Attempt: agency.Attempt{
 			Number: 1, State: agency.Killed, EndedAt: at(time.Minute), Reported: agency.Observed{Contract: &asking, At: begun}, AgentState: prompted,
 		}}, []string{
@@ -98,27 +117,41 @@ func TestExplain(t *testing.T) {
 			"clock * nothing new for 59m; it is stalled after 1s",
 			"hook 2 signs, the newest: tool_started",
 		}},
-	} {
+	})
+}
+
+func at(before time.Duration) *time.Time { return new(now.Add(-before)) }
+
+// asksForALibrary returns the status file of an agent that asks a question.
+func asksForALibrary() agency.Contract {
+	asking := agency.NewContract(begun)
+	asking.Status, asking.Questions = agency.ReportedNeedsInput, []string{"Which library?"}
+	return asking
+}
+
+// explained is a run and the findings about it.
+type explained struct {
+	name string
+	run  agency.Run
+	want []string // source, mark, says and why it was ignored
+}
+
+// checkFindings checks what is found about each run.
+func checkFindings(t *testing.T, runs []explained) {
+	t.Helper()
+	for _, tt := range runs {
 		f := status.Facts{Run: &tt.run, StallThreshold: agency.StallThreshold}
 		if tt.run.Attempt.Number > 1 {
 			f.Earlier = []agency.Attempt{{Number: 1, State: agency.Failed, ExitCode: new(3), EndedAt: &begun}}
 		}
-		var got []string
-		for _, c := range status.Explain(f, now).Findings {
-			line := []string{string(c.Source)}
-			if c.Decided {
-				line = append(line, "*")
-			}
-			line = append(line, c.Says)
-			if c.Ignored != "" {
-				line[len(line)-1] += ": " + c.Ignored
-			}
-			got = append(got, strings.Join(line, " "))
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
+		if diff := cmp.Diff(tt.want, found(status.Explain(f, now).Findings)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
 		}
 	}
+}
+
+func TestExplainNothing(t *testing.T) {
+	t.Parallel()
 	if e := status.Explain(status.Facts{}, now); e.Rule != 1 || e.Status.Label != agency.Broken || len(e.Findings) != 1 {
 		t.Errorf("of nothing: %+v", e)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // The limits for data in an agent's state that an agent could let grow without end.
@@ -23,12 +24,12 @@ type observer struct{ *agency.AgentState }
 func Observe(agentState *agency.AgentState, e agency.Evidence) {
 	s := observer{agentState}
 	if !slices.Contains(agency.Sources(), e.Source) {
-		s.countUnknown("from " + agency.Clip(string(e.Source)))
+		s.countUnknown("from " + plain.Clip(string(e.Source)))
 		return
 	}
 	s.remember(e)
 	if e.Source == agency.FromOutput {
-		s.print(e) // it tells nothing about the agent's own state
+		s.print(e) // it shows nothing of the agent's own state
 		return
 	}
 	if e.Signal == agency.SignalShown {
@@ -68,8 +69,7 @@ func (s observer) observe(e agency.Evidence) {
 	case agency.SignalAsked:
 		s.ask(e)
 	case agency.SignalAnswered:
-		s.begin(e)
-		s.answer(e)
+		s.answered(e)
 	case agency.SignalRetrying:
 		since := e.At
 		if s.Retry != nil && s.Retry.Class == e.Class {
@@ -84,6 +84,7 @@ func (s observer) observe(e agency.Evidence) {
 		s.turnEnded(e)
 	case agency.SignalInterrupted:
 		s.end(e)
+		s.drop(func(r *agency.Request) bool { return r.Subagent == "" && r.Source == e.Source })
 		s.Interrupted = true
 	case agency.SignalResting:
 		s.rest(e)
@@ -118,8 +119,7 @@ func (s observer) observeSubagent(e agency.Evidence) {
 	case agency.SignalBusy, agency.SignalPrompt:
 		s.begin(e)
 	case agency.SignalAnswered:
-		s.begin(e)
-		s.answer(e)
+		s.answered(e)
 	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted, agency.SignalEnded:
 		s.dropOf(e.Subagent)
 	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown:
@@ -186,8 +186,21 @@ func (s observer) identify(e agency.Evidence) {
 	}
 	s.Ended = false
 	// A dialog before the start, known from the terminal alone, is settled once the program has
-	// begun.
-	s.drop(func(r *agency.Request) bool { return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen })
+	// begun. A transcript may begin beside it.
+	if e.Source != agency.FromTranscript {
+		s.drop(func(r *agency.Request) bool { return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen })
+	}
+	if e.Source == agency.FromScreen && MayRest(s.AgentState) {
+		s.end(e)
+	}
+}
+
+// MayRest reports whether an input box on a terminal that is still would end the turn: only a
+// transcript reported the turn, and the title, which shows work, has been at rest since before. A
+// title can miss a short turn.
+func MayRest(s *agency.AgentState) bool {
+	return s.Turn == agency.TurnWorking && s.TurnBy == agency.FromTranscript && len(s.Requests) == 0 && s.Background == 0 &&
+		s.Sources[agency.FromTitle].Signal == agency.SignalResting
 }
 
 // begin begins a turn.

@@ -125,6 +125,8 @@ func TestObserve(t *testing.T) {
 	title := func(signal agency.Signal) agency.Evidence {
 		return agency.Evidence{Source: agency.FromTitle, Signal: signal}
 	}
+	written := agency.Evidence{Source: agency.FromTranscript, Signal: agency.SignalPrompt}
+	box := agency.Evidence{Source: agency.FromScreen, Signal: agency.SignalSession, Event: "input"}
 	screen := permission("s")
 	screen.Source, screen.Confidence = agency.FromScreen, 0.6
 	for _, tt := range []struct {
@@ -133,11 +135,11 @@ func TestObserve(t *testing.T) {
 		turn     agency.Turn
 		requests string // their ids
 	}{
-		{"a helper's end does not end the turn", []agency.Evidence{prompt, subagent(agency.SignalTurnEnded)}, agency.TurnWorking, ""},
+		{"a subagent's end does not end the turn", []agency.Evidence{prompt, subagent(agency.SignalTurnEnded)}, agency.TurnWorking, ""},
 		{"nor does its error", []agency.Evidence{prompt, subagent(agency.SignalFailed)}, agency.TurnWorking, ""},
 		{"nor its goodbye", []agency.Evidence{prompt, subagent(agency.SignalEnded)}, agency.TurnWorking, ""},
-		{"a helper's end takes back what it asked", []agency.Evidence{prompt, permission("1"), subagentAsks, subagent(agency.SignalTurnEnded)}, agency.TurnWorking, "1"},
-		{"a helper's work answers nobody else", []agency.Evidence{prompt, permission("1"), subagent(agency.SignalBusy)}, agency.TurnWorking, "1"},
+		{"a subagent's end takes back what it asked", []agency.Evidence{prompt, permission("1"), subagentAsks, subagent(agency.SignalTurnEnded)}, agency.TurnWorking, "1"},
+		{"a subagent's work answers no other request", []agency.Evidence{prompt, permission("1"), subagent(agency.SignalBusy)}, agency.TurnWorking, "1"},
 		{"work goes on in the background", []agency.Evidence{prompt, {Signal: agency.SignalTurnEnded, Background: 1}}, agency.TurnWorking, ""},
 		{"and then it ends", []agency.Evidence{prompt, {Signal: agency.SignalTurnEnded, Background: 1}, {Signal: agency.SignalTurnEnded}}, agency.TurnEnded, ""},
 		{"the late end of a tool begins no turn", []agency.Evidence{prompt, {Signal: agency.SignalTurnEnded}, {Signal: agency.SignalToolEnded, ID: "x"}}, agency.TurnEnded, ""},
@@ -152,6 +154,12 @@ func TestObserve(t *testing.T) {
 		{"a dialog is settled when the session begins", []agency.Evidence{
 			{Source: agency.FromScreen, Signal: agency.SignalAsked, ID: "d", Kind: agency.AsksDialog}, {Signal: agency.SignalSession},
 		}, agency.TurnUnknown, ""},
+		{"and stays when a transcript begins beside it", []agency.Evidence{
+			{Source: agency.FromScreen, Signal: agency.SignalAsked, ID: "d", Kind: agency.AsksDialog}, {Source: agency.FromTranscript, Signal: agency.SignalSession},
+		}, agency.TurnUnknown, "d"},
+		{"a still terminal ends a turn that the title missed", []agency.Evidence{title(agency.SignalResting), written, box}, agency.TurnEnded, ""},
+		{"and none that the title shows", []agency.Evidence{title(agency.SignalResting), written, title(agency.SignalBusy), box}, agency.TurnWorking, ""},
+		{"and none without a title", []agency.Evidence{written, box}, agency.TurnWorking, ""},
 		{"what is unknown says nothing", []agency.Evidence{prompt, permission("1"), {Signal: agency.SignalUnknown, Event: "New"}}, agency.TurnWorking, "1"},
 		{"nor do unknown places", []agency.Evidence{prompt, {Source: "elsewhere", Signal: agency.SignalTurnEnded}}, agency.TurnWorking, ""},
 	} {
@@ -252,7 +260,7 @@ func TestPrinted(t *testing.T) {
 	}
 	a := agency.Attempt{AgentState: s}
 	if !status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedTimeout-1)) || status.ErrorStands(&a, s.PrintedAt.Add(status.PrintedTimeout)) {
-		t.Error("it stands for another time than its patience")
+		t.Error("it stands for another time than its timeout")
 	}
 	if a.InputAt = new(s.PrintedAt); !status.ErrorStands(&a, begun) {
 		t.Error("a message that came before is an answer")

@@ -92,6 +92,16 @@ func Vague(s *agency.AgentState) bool {
 	return len(s.Requests) > 1 || slices.ContainsFunc(s.Requests, func(r agency.Request) bool { return r.Source == agency.FromTitle && r.ID == "" })
 }
 
+// answered treats an answer as a sign of work, unless the turn is over and no request was open: a
+// program may report the end of a request after the interruption that ended it.
+func (s observer) answered(e agency.Evidence) {
+	open := len(s.Requests)
+	s.answer(e)
+	if s.Turn != agency.TurnEnded || len(s.Requests) < open {
+		s.begin(e)
+	}
+}
+
 // answer ends the request with this id. Without an id, only the program as a whole can report that
 // it waits for nothing, and a screen only that its own earlier dialog is gone.
 func (s observer) answer(e agency.Evidence) {

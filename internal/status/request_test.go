@@ -30,7 +30,7 @@ func proves(e *agency.Evidence, r *agency.Request) bool {
 	case agency.SignalBusy:
 		return r.Shown && (e.Source == agency.FromSession || view)
 	case agency.SignalSession:
-		return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen
+		return r.Kind == agency.AsksDialog && r.Source == agency.FromScreen && e.Source != agency.FromTranscript
 	case agency.SignalAsked: // in full, on a terminal that shows one dialog at a time
 		return r.Source == agency.FromTitle && e.Source == agency.FromScreen && e.Event == agency.EventComplete
 	default:
@@ -84,5 +84,21 @@ func TestShownRequestStandsFirst(t *testing.T) {
 	}
 	if s = observed(permission("1"), permission("2"), shown("2"), agency.Evidence{Signal: agency.SignalToolEnded, ID: "2"}); len(s.Requests) != 1 || s.Requests[0].ID != "1" {
 		t.Errorf("got %+v", s.Requests)
+	}
+}
+
+// An interruption ends what the agent asked. The program may report the end of the request before
+// it or after it; the agent works on in neither case.
+func TestInterruptedRequest(t *testing.T) {
+	t.Parallel()
+	session := func(signal agency.Signal, id string) agency.Evidence {
+		return agency.Evidence{Source: agency.FromSession, Signal: signal, ID: id, Kind: agency.AsksPermission}
+	}
+	asked, answered, interrupted := session(agency.SignalAsked, "1"), session(agency.SignalAnswered, "1"), session(agency.SignalInterrupted, "")
+	for _, order := range [][]agency.Evidence{{answered, interrupted}, {interrupted, answered}} {
+		s := observed(append([]agency.Evidence{session(agency.SignalPrompt, ""), asked}, order...)...)
+		if len(s.Requests) > 0 || s.Turn != agency.TurnEnded || !s.Interrupted {
+			t.Errorf("after %s, %s: %s, interrupted: %t, requests %+v", order[0].Signal, order[1].Signal, s.Turn, s.Interrupted, s.Requests)
+		}
 	}
 }

@@ -157,8 +157,8 @@ func (v *view) failed() (basis, bool) {
 	return v.process(failureSummary(v.attempt)), true
 }
 
-// flagged holds for a flag, but yields to a request made after it, which must be answered by
-// whoever looks at the run. A request from before is behind the flag and can still be answered.
+// flagged holds for a flag, but yields to a request made after it, which the user must
+// answer. A request from before is behind the flag and can still be answered.
 func (v *view) flagged() (basis, bool) {
 	f := v.Run.Flag
 	if f == nil {
@@ -197,7 +197,11 @@ func (v *view) isReady() (basis, bool) { return v.claimed, v.claim == agency.Rea
 func (v *view) blocked() (basis, bool) { return v.claimed, v.claim == agency.Blocked }
 
 func (v *view) completed() (basis, bool) {
-	return v.process(lastReported(v.contract)), v.attempt.State == agency.Completed
+	text := lastReported(v.contract)
+	if c := v.contract; c != nil && c.Asks() && v.attempt.InputAt != nil && v.attempt.Reported.At.Before(*v.attempt.InputAt) {
+		text = "" // it has its answer
+	}
+	return v.process(text), v.attempt.State == agency.Completed
 }
 
 func (v *view) killed() (basis, bool) {

@@ -55,7 +55,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	case r.RemovedAt != nil:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the answer", r.Ref()).WithHint("start a new run: agency run TASK")
 	case r.Attempt.State != agency.Running:
-		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.Attempt.State).
+		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the answer", r.Ref()).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	case req.PromptID == "" && status.Label == agency.NeedsAttention:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is flagged, so agency does not know what it waits for: %s", r.Ref(), status.Summary).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,7 +17,7 @@ import (
 
 // build takes the steps of a creation in order. Without a setup the session starts while git makes
 // the worktree, and its wrapper waits until the record has the worktree.
-func (la *launcher) build(ctx context.Context, p *creation) error {
+func (la *launcher) build(ctx context.Context, p *NewRun) error {
 	l := &p.launching
 	// A wrapper that dies early must not have the worktree undone while it is made.
 	unlock, err := la.settler.lockUndo(ctx, p.run.ID)
@@ -34,10 +35,12 @@ func (la *launcher) build(ctx context.Context, p *creation) error {
 	return la.takeSteps(ctx, l, "create", []step{
 		{name: stepFiles, more: true, do: func() error { return la.makeFiles(p) }},
 		{name: stepWorktree, more: true, do: func() error {
-			if err := la.makePlace(p); err != nil {
-				return err
+			if p.standby == nil {
+				if err := la.makePlace(p); err != nil {
+					return err
+				}
 			}
-			if p.setup == nil {
+			if p.setup == nil && p.run.Sandbox.Level != agency.SandboxProcess { // a sandbox needs the worktree
 				session = la.startEarly(ctx, l)
 			}
 			return la.makeWorktree(ctx, p)
@@ -54,7 +57,7 @@ func (la *launcher) build(ctx context.Context, p *creation) error {
 }
 
 // makePlace makes the empty folder of a worktree.
-func (la *launcher) makePlace(p *creation) error {
+func (la *launcher) makePlace(p *NewRun) error {
 	if err := os.MkdirAll(filepath.Dir(p.run.Worktree), 0o700); err != nil {
 		return asFileError(err)
 	}
@@ -64,8 +67,8 @@ func (la *launcher) makePlace(p *creation) error {
 	return nil
 }
 
-func (la *launcher) makeWorktree(ctx context.Context, p *creation) error {
-	unlock, err := la.repos.lock(ctx, p.repo.Fingerprint)
+func (la *launcher) makeWorktree(ctx context.Context, p *NewRun) error {
+	unlock, err := la.repos.Lock(ctx, p.repo.Fingerprint)
 	if err != nil {
 		return err
 	}
@@ -73,11 +76,19 @@ func (la *launcher) makeWorktree(ctx context.Context, p *creation) error {
 	if err := la.git.Exclude(p.repo, "/"+agency.DotDir+"/"); err != nil {
 		return err
 	}
-	return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
+	if p.standby == nil {
+		return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
+	}
+	defer la.standbys.Keep(p.standby) // also when that fails: then the run is undone with its worktree
+	if err := la.git.TakeStandby(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit); err != nil {
+		return err
+	}
+	killpoint.At("standby.taken")
+	return nil
 }
 
 // makeFiles writes the run directory.
-func (la *launcher) makeFiles(p *creation) error {
+func (la *launcher) makeFiles(p *NewRun) error {
 	r := p.run
 	for _, dir := range []string{r.Dir, filepath.Join(r.Dir, "artifacts"), filepath.Join(observe.AttemptDir(r.Dir, 1), "logs")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -93,11 +104,16 @@ func (la *launcher) makeFiles(p *creation) error {
 		return err
 	}
 	// The prompt is stored nowhere else; the content of the other files is in the store.
-	if err := file.WriteDurable(filepath.Join(r.Dir, "prompt.md"), p.prompt); err != nil {
+	if err := file.WriteDurable(filepath.Join(r.Dir, agency.TaskFile), p.prompt); err != nil {
 		return asFileError(err)
 	}
 	for name, data := range map[string][]byte{"spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
 		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data); err != nil {
+			return asFileError(err)
+		}
+	}
+	if p.standby != nil && p.standby.Setup {
+		if err := os.Rename(p.standby.Log, filepath.Join(r.Dir, setupLog)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return asFileError(err)
 		}
 	}
@@ -128,9 +144,9 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 	})
 }
 
-// archiveStatusFile moves the status file of the previous attempt beside its logs, so that an old status
-// never describes a new attempt. First it writes the number of the new attempt, by which agency
-// report refuses processes of older attempts.
+// archiveStatusFile moves the status file of the previous attempt beside its logs, so that an old
+// status never describes a new attempt. First it writes the number of the new attempt, by which
+// agency report refuses processes of older attempts.
 func (la *launcher) archiveStatusFile(r *agency.Run) error {
 	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
 	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
@@ -165,7 +181,7 @@ func (la *launcher) makeAttemptFiles(r *agency.Run, prompt string) error {
 		return asFileError(err)
 	}
 	if prompt != "" {
-		if err := file.WriteDurable(filepath.Join(dir, "prompt.md"), []byte(prompt)); err != nil {
+		if err := file.WriteDurable(filepath.Join(dir, agency.TaskFile), []byte(prompt)); err != nil {
 			return asFileError(err)
 		}
 		if err := file.WriteBeneath(r.Worktree, agency.PromptFile, []byte(prompt), 0o644); err != nil {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -13,22 +14,31 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/handle"
 	"agency/internal/killpoint"
+	"agency/internal/supervisor/standby"
 	"agency/internal/trace"
 )
 
-// CreateRequest asks for a run.
-type CreateRequest struct {
+// NewRun is a run that a client asks for, and what is found and made for it until its agent runs.
+type NewRun struct {
 	ID    agency.RunID // chosen by a caller that has recorded it; empty generates one
 	Owner string       // the client: the id of a run, or agency.User
 	Spec  agency.Spec
-	Dir   string   // the caller's working directory; relative paths start here
 	Env   []string // the caller's environment, on which the runner's is based
 	// Place is where the run begins; Settings is what the caller's configuration sets for it. Both
 	// complete the spec.
 	Place    *Place
 	Settings agency.RunSettings
 	Warn     func(text string) // reports a problem that does not fail the creation
+
+	launching
+	project projectFile
+	repo    agency.Repo
+	inputs  []agency.Input
+	prompt  []byte
+	want    standby.Want
+	standby *standby.Taken // the run's worktree; nil makes one
 }
 
 // The steps of a creation, in order. Each is recorded when it is done, and can be repeated or
@@ -45,14 +55,18 @@ const (
 // creates anything, so that bad input leaves nothing behind. A later failure undoes what was made;
 // the record then keeps the run as failed and removed. When it returns nil, the runner was started
 // and may already have ended.
-func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.Run, error) {
+func (s *Supervisor) CreateRun(ctx context.Context, asked NewRun) (*agency.Run, error) {
+	p := &asked
 	end := trace.Begin(ctx, "plan")
-	p, err := s.plan(ctx, &req)
+	err := s.plan(ctx, p)
 	end()
 	if err != nil {
 		return nil, err
 	}
 	if err := s.insert(ctx, p); err != nil {
+		if p.standby != nil {
+			s.Standbys.Return(p.standby)
+		}
 		return nil, err
 	}
 	s.settler.track(p.run)
@@ -72,89 +86,92 @@ func (s *Supervisor) CreateRun(ctx context.Context, req CreateRequest) (*agency.
 		undoErr := s.settler.undo(ctx, p.run, err)
 		if undoErr != nil {
 			// For example the disk is full: settle again until the end can be recorded.
-			s.life.Go(func() { s.settler.settleWhenDead(p.run.ID) })
+			s.life.Go(func() { s.settler.settleWhenDead(p.run.ID, soon) })
 		}
 		return nil, leave(p.run, err, undoErr)
 	}
 	s.views.showRuns(ctx, p.run)
+	s.launcher.refill(p)
 	return s.Records.Run(ctx, p.run.ID)
-}
-
-// creation is a validated request while it becomes a run.
-type creation struct {
-	launching
-	project projectFile
-	req     *CreateRequest
-	repo    agency.Repo
-	inputs  []agency.Input
-	prompt  []byte
 }
 
 // plan validates a request without creating anything: first what needs no id, then, with the id,
 // what depends on it.
-func (s *Supervisor) plan(ctx context.Context, req *CreateRequest) (*creation, error) {
-	spec := &req.Spec
-	p := &creation{req: req}
-	commit, err := s.Projects.commitOf(ctx, req.Place, spec.BaseRef)
+func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
+	commit, err := s.Projects.commitOf(ctx, p.Place, p.Spec.BaseRef)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.repo, p.project, p.settings = req.Place.Repo, req.Place.project, &req.Settings
-	if err := spec.Validate(); err != nil {
-		return nil, err
+	p.repo, p.project, p.settings = p.Place.Repo, p.Place.project, &p.Settings
+	if err := s.checkRequest(ctx, p); err != nil {
+		return err
 	}
-	if err := s.Repos.refuseOwnTree(p.repo); err != nil {
-		return nil, err
+	if err := s.launcher.planEnv(ctx, p); err != nil {
+		return err
 	}
-	if err := s.Room(); err != nil {
-		return nil, err
-	}
-	at := p.repo.Toplevel
-	if at == "" {
-		at = p.repo.Root
-	}
-	if p.prompt, err = readPrompt(spec.Prompt, at); err != nil {
-		return nil, err
-	}
-	if spec.Branch != "" {
-		if err := s.Git.CheckBranch(ctx, p.repo, spec.Branch); err != nil {
-			return nil, err
+	if p.Spec.Name != "" {
+		if err := s.Records.checkNameFree(ctx, p.Spec.Name); err != nil {
+			return err
 		}
 	}
-	if p.inputs, err = fingerprint(p.repo, spec.Inputs); err != nil {
-		return nil, err
+	if err := s.Repos.admit(ctx, &p.repo, p.Owner); err != nil {
+		return err
 	}
-	p.env = runnerEnv(req.Env, spec.Env, p.settings.EnvDeny)
-	if p.settings.Exec, err = s.Harness.FindExec(agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name}, p.settings.Exec, req.Place.dir, p.env); err != nil {
-		return nil, err
-	}
-	if err := s.launcher.checkTmux(ctx); err != nil {
-		return nil, err
-	}
-	if spec.Name != "" {
-		if err := s.Records.checkNameFree(ctx, spec.Name); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.Repos.identify(ctx, &p.repo); err != nil {
-		return nil, err
-	}
-	if p.repo, err = s.Git.Record(ctx, p.repo); err != nil {
-		return nil, err
-	}
-	if err := s.Repos.checkPrograms(ctx, p.repo, req.Owner); err != nil {
-		return nil, err
-	}
-	if !spec.NoSetup {
-		where := fmt.Sprintf("the commit %.12s (%s)", commit, spec.BaseRef)
-		if p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
-			return nil, err
+	if !p.Spec.NoSetup {
+		where := fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef)
+		if p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(p.Spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
+			return err
 		}
 	}
 	if p.setup != nil {
-		p.setup.warn = req.Warn
+		p.setup.warn = p.Warn
 	}
-	return p, s.materialise(p, commit)
+	s.takeStandby(ctx, p, commit)
+	if err := s.materialise(p, commit); err != nil {
+		if p.standby != nil {
+			s.Standbys.Return(p.standby)
+		}
+		return err
+	}
+	return nil
+}
+
+// checkRequest checks what a request says against the repository and the machine, and reads the
+// prompt and the inputs.
+func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
+	if err := p.Spec.Validate(); err != nil {
+		return err
+	}
+	if err := s.Repos.refuseOwnTree(p.repo); err != nil {
+		return err
+	}
+	if err := s.Room(); err != nil && (s.Standbys.Clear(ctx) == 0 || s.Room() != nil) {
+		return err
+	}
+	var err error
+	if p.prompt, err = readPrompt(p.Spec.Prompt, cmp.Or(p.repo.Toplevel, p.repo.Root)); err != nil {
+		return err
+	}
+	if p.Spec.Branch != "" {
+		if err := s.Git.CheckBranch(ctx, p.repo, p.Spec.Branch); err != nil {
+			return err
+		}
+	}
+	if p.inputs, err = fingerprint(p.repo, p.Spec.Inputs); err != nil {
+		return err
+	}
+	return s.Sandbox.Check(ctx, p.Spec.Sandbox)
+}
+
+// planEnv sets the environment of the runner, finds its program there, and checks tmux.
+func (la *launcher) planEnv(ctx context.Context, p *NewRun) error {
+	p.env, p.set = runnerEnv(p.Env, p.Spec.Env, p.Settings.EnvDeny), names(p.Spec.Env)
+	var err error
+	r := agency.Runner{Kind: p.Spec.Runner.Kind, Name: p.Spec.Runner.Name}
+	if p.Settings.Exec, err = la.harness.FindExec(r, p.Settings.Exec, p.Place.dir, p.env); err != nil {
+		return err
+	}
+	return la.checkTmux(ctx)
 }
 
 // trustCommand returns the command that trusts the setup of a run that starts from base.
@@ -191,9 +208,9 @@ func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 }
 
 // materialise allocates the id and completes everything that depends on it.
-func (s *Supervisor) materialise(p *creation, commit string) error {
-	spec, now := &p.req.Spec, s.Now()
-	id := p.req.ID
+func (s *Supervisor) materialise(p *NewRun, commit string) error {
+	spec, now := &p.Spec, s.Now()
+	id := p.ID
 	if id == "" {
 		id = agency.NewRunID(now, [10]byte(s.Random.bytes(10)))
 	}
@@ -205,9 +222,12 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 		Runner:     agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name, Args: orEmpty(spec.Runner.Args)},
 		Model:      spec.Runner.Model,
 		Tags:       orEmpty(spec.Tags),
-		Owner:      p.req.Owner,
+		Owner:      p.Owner,
 		MaxMinutes: spec.Limits.MaxMinutes, StallAfterMS: spec.Limits.StallAfterMS, StuckIntervals: spec.Limits.StuckIntervals,
-		Preset: spec.Preset,
+		Preset: spec.Preset, Sandbox: agency.Sandbox{Level: spec.Sandbox, Network: spec.Network},
+	}
+	if p.standby != nil {
+		r.Worktree = p.standby.Worktree
 	}
 	if len(r.Tags) == 0 {
 		r.Tags = []string{"worker"}
@@ -229,16 +249,16 @@ func (s *Supervisor) materialise(p *creation, commit string) error {
 	}
 	p.name(s.Random, s.Git, false)
 	if spec.Branch == "" && !strings.HasPrefix(r.Branch, "agency/") {
-		p.req.Warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
+		p.Warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
 	}
 	return nil
 }
 
 // name gives the run a handle and, unless the user chose a branch, a branch named after it.
-func (p *creation) name(random Random, git Git, again bool) {
-	spec, r := &p.req.Spec, p.run
+func (p *NewRun) name(random Random, git Git, again bool) {
+	spec, r := &p.Spec, p.run
 	hash := hex.EncodeToString(random.bytes(2))
-	r.Handle = p.settings.Handle.Handle(r.Attempt.CreatedAt.Local(), agency.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
+	r.Handle = p.settings.Handle.Handle(r.Attempt.CreatedAt.Local(), handle.Slug(r.Type, r.Name, string(p.prompt[:min(len(p.prompt), 200)])), r.Type, hash, again)
 	if spec.Branch == "" {
 		r.Branch = git.OwnBranch(p.repo, "agency/"+r.Handle)
 	}
@@ -246,7 +266,7 @@ func (p *creation) name(random Random, git Git, again bool) {
 
 // insert records the intent: after a crash from here on, the next start finishes or undoes the
 // creation.
-func (s *Supervisor) insert(ctx context.Context, p *creation) error {
+func (s *Supervisor) insert(ctx context.Context, p *NewRun) error {
 	unlock, err := s.Projects.lockSolo(ctx, &p.project.Project, p.repo, "")
 	if err != nil {
 		return err
@@ -267,7 +287,7 @@ func (s *Supervisor) insert(ctx context.Context, p *creation) error {
 			"handle": p.run.Handle, "name": p.run.Name, "branch": p.run.Branch, "runner": p.run.Runner.Name, "repo": p.run.Repo.Root,
 		}})
 		// The branch is named after the handle, so a clash can be reported for either of them.
-		clash := errors.Is(err, agency.ErrHandleTaken) || p.req.Spec.Branch == "" && agency.IsCode(err, agency.CodeBranchExists)
+		clash := errors.Is(err, agency.ErrHandleTaken) || p.Spec.Branch == "" && agency.IsCode(err, agency.CodeBranchExists)
 		if !clash {
 			return err
 		}

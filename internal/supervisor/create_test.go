@@ -115,49 +115,52 @@ func TestSessionStartsBesideTheWorktree(t *testing.T) {
 
 var errBoom = errors.New("boom")
 
+// failures make a step of a creation fail.
+var failures = map[string]struct {
+	code   agency.Code
+	breaks func(w *world)
+}{
+	"exclude": {agency.CodeInternal, func(w *world) { w.git.ExcludeFunc = func() error { return errBoom } }},
+	"worktree": {agency.CodeWorktreeFailed, func(w *world) {
+		w.git.AddWorktreeFunc = func(string) error { return agency.Errorf(agency.CodeWorktreeFailed, "boom") }
+	}},
+	"half a worktree": {agency.CodeWorktreeFailed, func(w *world) {
+		w.git.AddWorktreeFunc = func(path string) error {
+			mustWrite(w.t, filepath.Join(path, "half"), "")
+			return agency.Errorf(agency.CodeWorktreeFailed, "boom")
+		}
+	}},
+	"scaffold": {agency.CodeInternal, func(w *world) {
+		// AddWorktree returns a folder with a file in the place of agency's own.
+		w.git.AddWorktreeFunc = func(string) error {
+			w.scaffold = func(string, []byte, time.Time) error { return errBoom }
+			return nil
+		}
+	}},
+	"session": {agency.CodeTmuxStartFailed, func(w *world) {
+		w.tmux.OnStart = func(agency.Launch) error { return agency.Errorf(agency.CodeTmuxStartFailed, "boom") }
+	}},
+	"runner": {agency.CodeRunnerStartFailed, func(w *world) {
+		w.tmux.OnStart = func(l agency.Launch) error {
+			p := w.wrap(l)
+			if err := p.connect(); err != nil {
+				return err
+			}
+			e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
+			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
+			return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
+		}
+	}},
+	"step files":    failingStep("files"),
+	"step worktree": failingStep("worktree"),
+	"step scaffold": failingStep("scaffold"),
+	"step session":  failingStep("session"),
+	"step started":  failingStep("started"),
+}
+
 func TestFailedCreateIsUndone(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		code   agency.Code
-		breaks func(w *world)
-	}{
-		"exclude": {agency.CodeInternal, func(w *world) { w.git.ExcludeFunc = func() error { return errBoom } }},
-		"worktree": {agency.CodeWorktreeFailed, func(w *world) {
-			w.git.AddWorktreeFunc = func(string) error { return agency.Errorf(agency.CodeWorktreeFailed, "boom") }
-		}},
-		"half a worktree": {agency.CodeWorktreeFailed, func(w *world) {
-			w.git.AddWorktreeFunc = func(path string) error {
-				mustWrite(w.t, filepath.Join(path, "half"), "")
-				return agency.Errorf(agency.CodeWorktreeFailed, "boom")
-			}
-		}},
-		"scaffold": {agency.CodeInternal, func(w *world) {
-			// AddWorktree returns a folder with a file in the place of agency's own.
-			w.git.AddWorktreeFunc = func(string) error {
-				w.scaffold = func(string, []byte, time.Time) error { return errBoom }
-				return nil
-			}
-		}},
-		"session": {agency.CodeTmuxStartFailed, func(w *world) {
-			w.tmux.OnStart = func(agency.Launch) error { return agency.Errorf(agency.CodeTmuxStartFailed, "boom") }
-		}},
-		"runner": {agency.CodeRunnerStartFailed, func(w *world) {
-			w.tmux.OnStart = func(l agency.Launch) error {
-				p := w.wrap(l)
-				if err := p.connect(); err != nil {
-					return err
-				}
-				e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
-				w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
-				return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
-			}
-		}},
-		"step files":    failingStep("files"),
-		"step worktree": failingStep("worktree"),
-		"step scaffold": failingStep("scaffold"),
-		"step session":  failingStep("session"),
-		"step started":  failingStep("started"),
-	} {
+	for name, test := range failures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -325,7 +328,7 @@ func TestUndoKeepsAForeignBranch(t *testing.T) {
 	_, err := w.createRun(t.Context(), req)
 	wantCode(t, err, agency.CodeBranchExists)
 	if w.git.branches["fix/login"] != baseCommit {
-		t.Error("the branch of somebody else is gone")
+		t.Error("the branch of the user is gone")
 	}
 	w.wantNothing()
 }
@@ -501,7 +504,7 @@ func TestCreateByAnAgentWithNewPrograms(t *testing.T) {
 	w := newWorld(t)
 	w.git.programs = "a filter"
 	boss := w.create("boss")
-	request := func(name, owner string) supervisor.CreateRequest {
+	request := func(name, owner string) supervisor.NewRun {
 		req := w.request(name)
 		req.Owner = owner
 		return req

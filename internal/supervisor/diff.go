@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Limits of a diff that is shown.
@@ -27,7 +29,7 @@ func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, ag
 	if limit <= 0 {
 		limit = diffBytes
 	}
-	repo, err := w.repos.of(ctx, r)
+	repo, err := w.repos.Of(ctx, r)
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
@@ -39,12 +41,12 @@ func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, ag
 		diff.Files, diff.Truncated = diff.Files[:mostDiffFiles], true
 	}
 	for i := range diff.Files {
-		diff.Files[i].Path = agency.Visible(diff.Files[i].Path)
+		diff.Files[i].Path = plain.Visible(diff.Files[i].Path)
 	}
 	for i := range diff.LeftOut.Named {
-		diff.LeftOut.Named[i].Path = agency.Visible(diff.LeftOut.Named[i].Path)
+		diff.LeftOut.Named[i].Path = plain.Visible(diff.LeftOut.Named[i].Path)
 	}
-	diff.Patch = agency.Visible(diff.Patch)
+	diff.Patch = plain.Visible(diff.Patch)
 	return r, diff, nil
 }
 
@@ -58,15 +60,49 @@ func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit 
 			return diff, err
 		}
 	}
-	to, err := w.git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch)
-	if agency.IsCode(err, agency.CodeBadRef) {
-		return agency.Diff{}, agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).
-			WithHint("what was saved of it: agency snapshot ls %s", r.Ref())
-	}
+	to, err := w.left(ctx, r, repo)
 	if err != nil {
 		return agency.Diff{}, err
 	}
 	return w.git.Diff(ctx, repo, r.Worktree, r.Commit, to, limit)
+}
+
+// left returns the commit with what is left of a run without a worktree: its newest snapshot, when
+// that was taken on top of its branch or the branch is gone; else its branch; else what of it
+// landed.
+func (w *Work) left(ctx context.Context, r *agency.Run, repo agency.Repo) (string, error) {
+	tip, err := w.git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch)
+	if err != nil && !agency.IsCode(err, agency.CodeBadRef) {
+		return "", err
+	}
+	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(snapshots) > 0 {
+		newest := snapshots[len(snapshots)-1].Commit
+		on, err := w.git.ResolveCommit(ctx, repo.Root, newest+"~2") // below it is what was staged
+		if err != nil && !agency.IsCode(err, agency.CodeBadRef) {
+			return "", err
+		}
+		if tip == "" || on == tip {
+			return newest, nil
+		}
+	}
+	if tip != "" {
+		return tip, nil
+	}
+	landings, err := w.store.Landings(ctx, r.ID)
+	for _, l := range slices.Backward(landings) {
+		if l.State == agency.LandingLanded {
+			return l.Source, nil
+		}
+	}
+	if err == nil {
+		err = agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).
+			WithHint("nothing was saved of it, as it had changed nothing")
+	}
+	return "", err
 }
 
 // Facts returns what git reports about a run's worktree; nil when git reports nothing.
@@ -81,7 +117,7 @@ func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, stri
 	if err == nil {
 		return &facts, ""
 	}
-	repo, missing := w.repos.of(ctx, r)
+	repo, missing := w.repos.Of(ctx, r)
 	if missing == nil {
 		missing = w.repos.checkWorktree(ctx, r, repo)
 	}

@@ -26,7 +26,7 @@ func (s *settler) endStart(ctx context.Context, r *agency.Run) error {
 	if err := s.awaitRelease(ctx, r, s.graceOf(r)+releaseTimeout); err != nil {
 		return err
 	}
-	for _, left := range [][]string{agency.AttemptMark(r.ID, r.Attempt.Number), {makingMark(r)}} {
+	for _, left := range [][]string{agency.AttemptMark(r.ID, r.Attempt.Number), {makingMark(r.Worktree)}} {
 		if err := s.endLeftovers(ctx, r, agency.Process{}, agency.Process{}, left); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (s *settler) stopAndAwait(ctx context.Context, r *agency.Run, how urgency) 
 	if err := s.stopWrapper(ctx, r, how); err != nil {
 		return err
 	}
-	killpoint.At("stop.told")
+	killpoint.At("stop.delivered")
 	number := r.Attempt.Number
 	_, err := s.live.awaitState(ctx, r.ID, func(r *agency.Run) bool { return r.Attempt.Number != number || r.Attempt.State.Final() })
 	if err != nil {
@@ -104,13 +104,13 @@ func (s *settler) endSession(ctx context.Context, r *agency.Run, known *live) er
 	if known == nil {
 		return s.killSession(ctx, r)
 	}
-	if s.live.isDark(known) {
+	if s.live.hasEndedSession(known) {
 		return nil
 	}
 	if err := s.killSession(ctx, r); err != nil {
 		return err
 	}
-	s.live.setDark(known)
+	s.live.setSessionEnded(known)
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (s *settler) stopWrapper(ctx context.Context, r *agency.Run, how urgency) e
 			sig = syscall.SIGHUP // stops the runner as TERM does, but a second one does not shorten the grace
 		}
 		if err := s.attempts.Signal(*r.Attempt.Wrapper, sig); err == nil {
-			s.life.Go(func() { s.settleWhenDead(r.ID) })
+			s.life.Go(func() { s.settleWhenDead(r.ID, soon) })
 			return nil
 		}
 	}
@@ -177,12 +177,12 @@ func (s *settler) awaitRelease(ctx context.Context, r *agency.Run, timeout time.
 	}
 }
 
-// urgency is how strongly a wrapper is told to stop.
+// urgency is how strongly a wrapper is asked to stop.
 type urgency int
 
 const (
-	askFirst urgency = iota // the wrapper was not told yet
-	askAgain                // the wrapper may have been told; its runner keeps its grace
+	askFirst urgency = iota // the wrapper was not asked yet
+	askAgain                // the wrapper may have been asked; its runner keeps its grace
 	askForce                // ends the rest of the grace
 )
 

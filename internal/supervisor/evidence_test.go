@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,38 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
+// A client that a change of the record wakes finds the agent's state as it was recorded, and after
+// a change that failed, as it was before.
+func TestStateAtItsEvent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p := w.started("fix-login")
+		var seen []agency.Label
+		w.store.OnChangedRun = func(r *agency.Run) {
+			if r.Attempt.AgentState.Turn == agency.TurnWorking {
+				seen = append(seen, w.label(r.ID))
+			}
+		}
+		w.tell(p, agency.Evidence{Signal: agency.SignalPrompt}, agency.Evidence{Signal: agency.SignalAsked, Kind: agency.AsksQuestion, ID: "1", Text: "Which colour?"})
+		w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+		if !slices.Equal(seen, []agency.Label{agency.NeedsInput}) {
+			t.Errorf("at the event of a question: %q", seen)
+		}
+		w.store.ChangeRunErr = func() error { return errors.New("no space left") }
+		w.tell(p, agency.Evidence{Signal: agency.SignalAnswered, ID: "1"})
+		w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+		if got := w.label(r.ID); got != agency.NeedsInput {
+			t.Errorf("after an answer that could not be recorded: %s", got)
+		}
+		w.store.ChangeRunErr = nil
+		w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+		if got := w.label(r.ID); got != agency.Working {
+			t.Errorf("after it was: %s", got)
+		}
+	})
+}
+
 // An agent's own file is read at a file event, and what it contains is kept with all other
 // evidence.
 func TestAgentsOwnFile(t *testing.T) {
@@ -102,9 +135,7 @@ func TestAgentsOwnFile(t *testing.T) {
 		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Waiting || got.Summary != "(interrupted)" || got.Decided != agency.DecidedBy(agency.FromSession) {
 			t.Errorf("got %+v", got)
 		}
-		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 		if got := w.watcher.watched(); len(got) != 0 {
 			t.Errorf("still watched: %v", got)
 		}
@@ -137,9 +168,7 @@ func TestAgentsOwnFolderComesLate(t *testing.T) {
 		if got := w.label(r.ID); got != agency.Waiting {
 			t.Errorf("with the folder: got %s, want waiting", got)
 		}
-		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 		if got := w.watcher.watched(); len(got) != 0 {
 			t.Errorf("still watched: %v", got)
 		}

@@ -46,13 +46,11 @@ func TestExplain(t *testing.T) {
 		if _, _, newest, err = w.sup.Query.Explain(t.Context(), "fix-login"); err != nil || len(newest) != 0 {
 			t.Errorf("got %d lines, %v", len(newest), err)
 		}
-		if err := p.end(agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{ExitCode: 3, EndedBy: agency.EndedByRunner})
 		if got := w.label(r.ID); got != agency.LabelFailed {
 			t.Errorf("a failed agent that asked is %s", got)
 		}
-		_, _, _, err = w.sup.Query.Explain(t.Context(), "nobody")
+		_, _, _, err = w.sup.Query.Explain(t.Context(), "unknown")
 		wantCode(t, err, agency.CodeRunNotFound)
 	})
 }
@@ -113,9 +111,7 @@ func TestOwnStallThreshold(t *testing.T) {
 		w.tmux.mu.Lock()
 		p := w.wrappers[r.Session()]
 		w.tmux.mu.Unlock()
-		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	})
 }
 

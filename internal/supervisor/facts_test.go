@@ -25,9 +25,7 @@ func TestFactsCountAConversationOnce(t *testing.T) {
 			synctest.Wait()
 		}
 		uses(p, 200)
-		if err := p.end(agency.Exit{ExitCode: 1, EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{ExitCode: 1, EndedBy: agency.EndedByRunner})
 		var again *wrapper
 		w.tmux.OnStart = func(l agency.Launch) error { again = w.wrap(l); return again.begin() }
 		if _, err := w.sup.ResumeRun(t.Context(), w.resumeRequest("fix-login")); err != nil {

@@ -20,11 +20,13 @@ type fakeGit struct {
 	AddWorktreeFunc func(path string) error
 	ExcludeFunc     func() error
 	DiffFunc        func() (agency.Diff, error)
+	DiffStatFunc    func(to string) (agency.DiffStat, error)
 
 	mu        sync.Mutex
 	repos     map[string]agency.Repo // by root
 	branches  map[string]string      // to their commits
 	worktrees map[string]string      // to their branches
+	made      map[string]string      // branches that AddWorktree made, to the worktrees they were made for
 	moved     map[string]string      // worktrees that git moved, to their new places
 	facts     agency.GitFacts        // of every worktree
 	unmerged  bool
@@ -59,6 +61,10 @@ func (g *fakeGit) Discover(_ context.Context, dir string) (agency.Repo, error) {
 		}
 	}
 	return agency.Repo{}, agency.Errorf(agency.CodeNotGitRepo, "%s is in no git repository", dir)
+}
+
+func (g *fakeGit) Recall(ctx context.Context, dir string) (agency.Repo, error) {
+	return g.Discover(ctx, dir)
 }
 
 func (g *fakeGit) ID(commonDir string) (string, error) {
@@ -116,7 +122,7 @@ func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branc
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.branches[branch], g.worktrees[path] = commit, branch
+	g.branches[branch], g.worktrees[path], g.made[branch] = commit, branch, path
 	return os.MkdirAll(path, 0o700)
 }
 
@@ -166,7 +172,7 @@ func (g *fakeGit) DeleteBranch(_ context.Context, _ agency.Repo, branch string) 
 	return nil
 }
 
-func (g *fakeGit) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
+func (g *fakeGit) DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	g.mu.Lock()
 	at := g.branches[branch]
 	g.mu.Unlock()
@@ -174,6 +180,22 @@ func (g *fakeGit) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, 
 		return nil
 	}
 	return g.DeleteBranch(ctx, repo, branch)
+}
+
+func (g *fakeGit) MadeBranch(_ context.Context, _ agency.Repo, worktree, branch string) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.branches[branch] != "" && g.made[branch] == worktree, nil
+}
+
+func (g *fakeGit) UndoBranch(ctx context.Context, repo agency.Repo, worktree, branch, commit string) (left bool, err error) {
+	if made, _ := g.MadeBranch(ctx, repo, worktree, branch); !made {
+		return false, nil
+	}
+	if err := g.DeleteBranchIn(ctx, repo, branch, commit); err != nil {
+		return true, err
+	}
+	return g.HasBranch(ctx, repo, branch)
 }
 
 func (g *fakeGit) Exclude(agency.Repo, string) error {
@@ -209,6 +231,10 @@ func (g *fakeGit) Diff(context.Context, agency.Repo, string, string, string, int
 	return g.DiffFunc()
 }
 
+func (g *fakeGit) DiffStat(_ context.Context, _ agency.Repo, _, _, to string) (agency.DiffStat, error) {
+	return g.DiffStatFunc(to)
+}
+
 func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -240,6 +266,10 @@ func (g *fakeGit) Prove(context.Context, agency.Repo, string, string, map[string
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.unproven
+}
+
+func (g *fakeGit) Holds(context.Context, agency.Repo, string, string) (bool, error) {
+	return false, nil
 }
 
 func (g *fakeGit) Record(_ context.Context, repo agency.Repo) (agency.Repo, error) {

@@ -9,10 +9,11 @@ import (
 
 // fakeLink is the connection to a wrapper.
 type fakeLink struct {
-	StopFunc func(agency.EndedBy) error
-	Insisted func() error // nil is StopFunc
-	KeysFunc func(keys string)
-	GoFunc   func() error // starts the runner
+	StopFunc  func(agency.EndedBy) error
+	ForceFunc func() error // nil is StopFunc
+	KeysFunc  func(keys string)
+	AllowFunc func(entries []string)
+	GoFunc    func() error // starts the runner
 	// BeforeKeys is called before the look that precedes keys.
 	BeforeKeys func()
 	// InputFunc is called before a text is typed; its error prevents the typing.
@@ -20,6 +21,7 @@ type fakeLink struct {
 	refusal   error                  // of every input
 	TypedFunc func()                 // called between a text and its Enter
 	EnterFunc func() agency.Delivery // the effect of an Enter; nil is that it was read
+	CloseFunc func()                 // called when the link is closed
 
 	mu     sync.Mutex
 	inputs []string
@@ -81,13 +83,20 @@ func (l *fakeLink) Stop(_ context.Context, by agency.EndedBy) error {
 }
 
 func (l *fakeLink) Force(ctx context.Context) error {
-	if l.Insisted != nil {
-		return l.Insisted()
+	if l.ForceFunc != nil {
+		return l.ForceFunc()
 	}
 	return l.Stop(ctx, agency.EndedByStop)
 }
 
 func (l *fakeLink) Environ(context.Context) ([]string, error) { return []string{"HOME=/home/u"}, nil }
+
+func (l *fakeLink) Allow(_ context.Context, entries []string) error {
+	if l.AllowFunc != nil {
+		l.AllowFunc(entries)
+	}
+	return nil
+}
 
 func (l *fakeLink) Go(context.Context) error {
 	if l.GoFunc != nil {
@@ -97,6 +106,9 @@ func (l *fakeLink) Go(context.Context) error {
 }
 
 func (l *fakeLink) Close() error {
+	if l.CloseFunc != nil {
+		l.CloseFunc()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true

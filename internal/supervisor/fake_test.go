@@ -25,9 +25,11 @@ type fakeStore struct {
 	FinishStepFunc func(name string) error
 	SetTokenFunc   func() error
 	ChangeRunFunc  func()
-	ChangeRunErr   func() error // fails every change of a run
-	SendMessageErr func() error // fails every message
-	OnSendMessage  func()       // may be nil
+	OnChangedRun   func(*agency.Run) // after the commit; may be nil
+	ChangeRunErr   func() error      // fails every change of a run
+	StepsErr       func() error      // fails every reading of steps
+	SendMessageErr func() error      // fails every message
+	OnSendMessage  func()            // may be nil
 }
 
 func (s *fakeStore) SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error {
@@ -51,7 +53,11 @@ func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(
 			return nil, err
 		}
 	}
-	return s.Store.ChangeRun(ctx, id, change)
+	r, err := s.Store.ChangeRun(ctx, id, change)
+	if err == nil && s.OnChangedRun != nil {
+		s.OnChangedRun(r)
+	}
+	return r, err
 }
 
 func (s *fakeStore) RecordFact(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
@@ -64,6 +70,15 @@ func (s *fakeStore) RecordFact(ctx context.Context, id agency.RunID, change func
 		}
 	}
 	return s.Store.RecordFact(ctx, id, change)
+}
+
+func (s *fakeStore) Steps(ctx context.Context, id agency.RunID, attempt int) ([]agency.Step, error) {
+	if s.StepsErr != nil {
+		if err := s.StepsErr(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.Steps(ctx, id, attempt)
 }
 
 func (s *fakeStore) FinishSteps(ctx context.Context, id agency.RunID, attempt int, names ...string) error {
@@ -154,6 +169,9 @@ func (f *fakeTmux) Exists(_ context.Context, name string) (bool, error) {
 	defer f.mu.Unlock()
 	return f.sessions[name], nil
 }
+
+// Runs takes each session for one whose program runs.
+func (f *fakeTmux) Runs(ctx context.Context, name string) (bool, error) { return f.Exists(ctx, name) }
 
 func (f *fakeTmux) Kill(_ context.Context, name string) error {
 	f.mu.Lock()
@@ -384,4 +402,8 @@ func (f *fakeWatcher) watched() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.uses))
+}
+
+func (*fakeHarness) State(agency.RunnerKind, agency.Environ, string) agency.SandboxState {
+	return agency.SandboxState{}
 }

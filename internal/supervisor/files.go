@@ -23,8 +23,8 @@ import (
 
 // materialisedSpec returns the spec as it will be executed: the prompt is the file in the worktree,
 // and every default is filled in.
-func materialisedSpec(p *creation) ([]byte, error) {
-	spec := p.req.Spec
+func materialisedSpec(p *NewRun) ([]byte, error) {
+	spec := p.Spec
 	spec.Repo = p.run.Repo.Root
 	spec.Branch = p.run.Branch
 	spec.Prompt = agency.SpecPrompt{Path: agency.PromptFile}
@@ -145,6 +145,9 @@ func isBehind(r *agency.Run) bool {
 		return false // each rescan writes it
 	}
 	data, err := file.ReadRegular(filepath.Join(r.Dir, "state.json"), 1<<20)
+	if errors.Is(err, fs.ErrNotExist) && isGone(r.Dir) {
+		return false // there is no folder to write it into
+	}
 	var state runState
 	if err == nil {
 		err = json.Unmarshal(data, &state)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Marks sets what users and agents put on runs: flags and tags.
@@ -54,6 +55,105 @@ func takeFlag(r *agency.Run, by string) []agency.EventDraft {
 	return []agency.EventDraft{{Type: agency.RunUnflagged, Data: map[string]any{"by": by}}}
 }
 
+// Merge records that the work of a run is in a target, or that it is not any more. It returns the
+// run. The second time it writes nothing.
+func (m *Marks) Merge(ctx context.Context, id agency.RunID, merged bool) (*agency.Run, error) {
+	changed, _, err := m.change(ctx, string(id), func(r *agency.Run) ([]agency.EventDraft, error) {
+		switch {
+		case merged == (r.MergedAt != nil):
+			return nil, nil
+		case merged:
+			r.MergedAt = new(m.now().UTC())
+			return []agency.EventDraft{{Type: agency.RunMerged}}, nil
+		default:
+			r.MergedAt = nil
+			return []agency.EventDraft{{Type: agency.RunUnmerged}}, nil
+		}
+	})
+	return changed, err
+}
+
+// RecordPR records the pull request of a run, as it is now, and returns the run. With nothing new
+// it only records when agency looked.
+func (m *Marks) RecordPR(ctx context.Context, ref string, pr *agency.PullRequest) (*agency.Run, error) {
+	changed, _, err := m.change(ctx, ref, func(r *agency.Run) ([]agency.EventDraft, error) {
+		now := *pr
+		now.At = m.now().UTC()
+		before := r.PR
+		r.PR = &now
+		if before != nil {
+			was := *before
+			if was.At = now.At; was == now {
+				return nil, nil
+			}
+		}
+		return []agency.EventDraft{{Type: agency.PRChanged, Data: now}}, nil
+	})
+	return changed, err
+}
+
+// Abandon marks a run as given up, or with undo takes the mark away. Nothing of the run is deleted.
+// The error is E_INVALID_STATE for a run that is live, or whose work has landed.
+func (m *Marks) Abandon(ctx context.Context, ref string, undo bool, by string) (*agency.Run, error) {
+	changed, _, err := m.change(ctx, ref, func(r *agency.Run) ([]agency.EventDraft, error) {
+		event := agency.RunAbandoned
+		switch {
+		case r.Abandoned == !undo:
+			return nil, nil
+		case undo:
+			event = agency.RunUnabandoned
+		case !r.Attempt.State.Final():
+			return nil, agency.Errorf(agency.CodeInvalidState, "%s has not ended, and only an ended run can be abandoned", r.Ref()).
+				WithHint("agency stop %s", r.Ref())
+		case r.MergedAt != nil:
+			return nil, agency.Errorf(agency.CodeInvalidState, "%s has landed", r.Ref()).WithHint("its landings, and how to take one back: agency review %s", r.Ref())
+		}
+		r.Abandoned = !undo
+		return []agency.EventDraft{{Type: event, Data: map[string]any{"by": by}}}, nil
+	})
+	return changed, err
+}
+
+// beginAgain takes away the marks that do not hold for a new attempt of a run.
+func beginAgain(r *agency.Run) []agency.EventDraft {
+	drafts := takeFlag(r, agency.Daemon)
+	if r.MergedAt != nil {
+		r.MergedAt = nil
+		drafts = append(drafts, agency.EventDraft{Type: agency.RunUnmerged})
+	}
+	if r.Abandoned {
+		r.Abandoned = false
+		drafts = append(drafts, agency.EventDraft{Type: agency.RunUnabandoned, Data: map[string]any{"by": agency.Daemon}})
+	}
+	return drafts
+}
+
+// FlagChecks flags a run whose checks do not pass, unless the user or an agent has flagged it.
+func (m *Marks) FlagChecks(ctx context.Context, id agency.RunID, reason string) error {
+	if all := []rune(reason); len(all) > agency.FlagReasonLimit {
+		reason = string(all[:agency.FlagReasonLimit])
+	}
+	_, _, err := m.change(ctx, string(id), func(r *agency.Run) ([]agency.EventDraft, error) {
+		if r.Flag != nil && (r.Flag.By != agency.FlaggedByChecks || r.Flag.Reason == reason) {
+			return nil, nil
+		}
+		r.Flag = &agency.Flag{Reason: reason, By: agency.FlaggedByChecks, At: m.now().UTC()}
+		return []agency.EventDraft{{Type: agency.RunFlagged, Data: r.Flag}}, nil
+	})
+	return err
+}
+
+// UnflagChecks removes the flag of FlagChecks, if the run has it.
+func (m *Marks) UnflagChecks(ctx context.Context, id agency.RunID) error {
+	_, _, err := m.change(ctx, string(id), func(r *agency.Run) ([]agency.EventDraft, error) {
+		if r.Flag == nil || r.Flag.By != agency.FlaggedByChecks {
+			return nil, nil
+		}
+		return takeFlag(r, agency.FlaggedByChecks), nil
+	})
+	return err
+}
+
 // change does not wait for other operations on the run: a stop or resume can take long.
 func (m *Marks) change(ctx context.Context, ref string, change func(r *agency.Run) ([]agency.EventDraft, error)) (changed *agency.Run, was *agency.Flag, err error) {
 	r, err := m.store.Resolve(ctx, ref)
@@ -80,7 +180,7 @@ func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*age
 			return nil, err
 		}
 	}
-	r, release, err := m.store.hold(ctx, ref)
+	r, release, err := m.store.Hold(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +206,7 @@ func (m *Marks) Tag(ctx context.Context, ref string, add, remove []string) (*age
 
 // checkFlagReason returns E_USAGE for a reason that has no visible characters or is too long.
 func checkFlagReason(reason string) error {
-	if strings.TrimSpace(agency.Visible(reason)) == "" {
+	if strings.TrimSpace(plain.Visible(reason)) == "" {
 		return agency.Errorf(agency.CodeUsage, "a flag needs a reason").WithHint(`for example: agency flag RUN "the migration needs a second look"`)
 	}
 	if n := utf8.RuneCountInString(reason); n > agency.FlagReasonLimit {

@@ -69,8 +69,8 @@ func TestFlagNotifiesOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := &agency.Alert{ID: "a_" + by, Kind: agency.AlertNeedsInput, RunID: worker.ID, Cause: flagged.Flag.Cause(), Payload: []byte("{}")}
-		if told, err := w.sup.Inbox.TellAlert(t.Context(), a, flagged, "orchestrator"); err != nil || !slices.Equal(told, []string{want}) {
-			t.Errorf("flagged by %s: told %q, want %s, %v", by, told, want, err)
+		if notified, err := w.sup.Inbox.SendAlert(t.Context(), a, flagged, "orchestrator"); err != nil || !slices.Equal(notified, []string{want}) {
+			t.Errorf("flagged by %s: notified %q, want %s, %v", by, notified, want, err)
 		}
 	}
 }

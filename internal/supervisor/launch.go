@@ -21,6 +21,7 @@ import (
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/supervisor/observe"
+	"agency/internal/supervisor/standby"
 	"agency/internal/trace"
 )
 
@@ -34,6 +35,8 @@ type launcher struct {
 	projects *Projects
 	views    *views
 	settler  *settler
+	sandbox  Sandbox
+	standbys *standby.Pool
 	git      Git
 	tmux     Tmux
 	harness  Harness
@@ -54,8 +57,10 @@ type launching struct {
 	env      []string // the runner's, without what agency adds
 	command  agency.Command
 	settings *agency.RunSettings
-	setup    *setup // nil when the repository needs none, or it is done
-	waits    bool   // the wrapper waits until it is let go
+	hosts    []string // of its spec, which it reaches with the network allow
+	set      []string // the names of the variables that were set for the attempt
+	setup    *setup   // nil when the repository needs none, or it is done
+	waits    bool     // the wrapper waits until it is let go
 }
 
 // step is one step towards a running agent.
@@ -102,12 +107,13 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
 		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
-		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
+		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: r.Sandbox.Level,
 	}
 	command, err := la.harness.Build(req)
 	if err != nil {
 		return err
 	}
+	l.hosts = spec.Hosts
 	l.command, r.Attempt.ConversationID, r.ConfigHash = command, command.ConversationID, configHash(&req, &command)
 	return nil
 }
@@ -204,7 +210,8 @@ func (la *launcher) watchStart(ctx context.Context, r *agency.Run) {
 }
 
 // wrapperDied reports whether the wrapper of an attempt that is being started is gone for good: its
-// lock is free, and either the lock or the launch file was taken once, or the session is gone.
+// lock is free, and either the lock or the launch file was taken once, or nothing runs in the
+// session.
 func (la *launcher) wrapperDied(ctx context.Context, r *agency.Run) bool {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	_, launchErr := os.Lstat(launchPath(r))
@@ -215,8 +222,8 @@ func (la *launcher) wrapperDied(ctx context.Context, r *agency.Run) bool {
 	if errors.Is(launchErr, os.ErrNotExist) || lockErr == nil {
 		return true
 	}
-	exists, err := la.tmux.Exists(ctx, r.Session())
-	return err == nil && !exists
+	runs, err := la.tmux.Runs(ctx, r.Session())
+	return err == nil && !runs
 }
 
 // removeLaunch removes the launch file. Without it, a wrapper that is still starting does not start
@@ -244,9 +251,13 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	if l.settings.Config != "" {
 		env = append(env, "AGENCY_CONFIG="+l.settings.Config)
 	}
+	argv, env, hosts, err := la.confine(ctx, l, findable(env, la.Wrapper[0]))
+	if err != nil {
+		return "", err
+	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
-		Argv: l.command.Argv, Env: findable(env, la.Wrapper[0]), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
+		Argv: argv, Env: env, Confined: r.Sandbox.Level == agency.SandboxProcess, Hosts: hosts, Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
 		Headless: r.Attempt.Headless, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
@@ -281,7 +292,7 @@ func runnerEnv(caller, set, deny []string) []string {
 }
 
 // findable returns env with the folder of agency's program at the end of PATH, unless another
-// folder has a program of that name: an agent is told to call agency, which may not be installed.
+// folder has a program of that name: an agent is asked to call agency, which may not be installed.
 func findable(env []string, program string) []string {
 	at := -1
 	for i, kv := range env {

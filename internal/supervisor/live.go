@@ -21,16 +21,16 @@ type Live struct {
 
 // live is an attempt that has not ended. The lock of Live guards what changes in it.
 type live struct {
-	id       agency.RunID
-	attempt  int
-	link     Link             // nil while no wrapper is connected
-	wrappers []agency.Process // the processes that proved to be the attempt's; one of them is the wrapper
-	views    int              // how often the files that mirror the record were written
-	asked    bool             // a user requested its end
-	dark     bool             // its session was ended
-	let      bool             // the wrapper may start its runner
-	spans    []agency.Span    // of its start, if a client asked for them
-	moved    chan struct{}    // closed and replaced when the attempt's state or its link changes
+	id           agency.RunID
+	attempt      int
+	link         Link             // nil while no wrapper is connected
+	wrappers     []agency.Process // the processes that proved to be the attempt's; one of them is the wrapper
+	views        int              // how often the files that mirror the record were written
+	asked        bool             // a user requested its end
+	sessionEnded bool             // its session was ended
+	let          bool             // the wrapper may start its runner
+	spans        []agency.Span    // of its start, if a client asked for them
+	moved        chan struct{}    // closed and replaced when the attempt's state or its link changes
 }
 
 // track adds an attempt that has not ended. r may be older than a later attempt of the run that is
@@ -226,11 +226,14 @@ func (lv *Live) letGo(ctx context.Context, id agency.RunID) {
 	})
 }
 
-// sendGo lets a wrapper start its runner. Without a connection it is sent with the next one.
+// sendGo lets a wrapper start its runner. A link that does not take that is closed: the wrapper
+// connects again, and gets it with the next one.
 func sendGo(ctx context.Context, link Link) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goTimeout)
 	defer cancel()
-	_ = link.Go(ctx)
+	if err := link.Go(ctx); err != nil {
+		_ = link.Close()
+	}
 }
 
 // goTimeout bounds how long a wrapper may take to get ready for its go.
@@ -287,16 +290,16 @@ func (lv *Live) mustLink(ctx context.Context, r *agency.Run) (Link, error) {
 	return link, nil
 }
 
-// isDark reports whether the session of an attempt was ended.
-func (lv *Live) isDark(l *live) bool {
+// hasEndedSession reports whether the session of an attempt was ended.
+func (lv *Live) hasEndedSession(l *live) bool {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
-	return l.dark
+	return l.sessionEnded
 }
 
-// setDark records that the session of an attempt was ended.
-func (lv *Live) setDark(l *live) {
+// setSessionEnded records that the session of an attempt was ended.
+func (lv *Live) setSessionEnded(l *live) {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
-	l.dark = true
+	l.sessionEnded = true
 }

@@ -35,9 +35,7 @@ func TestFencing(t *testing.T) {
 		t.Error("a refused wrapper closed the link of the real one")
 	}
 
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	wantCode(t, p.connect(), agency.CodePermissionDenied)
 	second := w.resume("fix-login")
 	wantCode(t, p.connect(), agency.CodePermissionDenied)
@@ -93,6 +91,23 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
+// No run shows a connected wrapper once its end is in the record.
+func TestNoRunIsConnectedAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, _ := w.started("fix-login")
+	_, err := w.store.ChangeRun(t.Context(), r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+		r.Attempt.State = agency.Completed // as the end of the attempt does, before the link goes
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, d, err := w.sup.Query.Show(t.Context(), "fix-login"); err != nil || d.Connected {
+		t.Errorf("connected: %v, %v", d.Connected, err)
+	}
+}
+
 // However often a wrapper connects, no watch on its worktree is left after its end.
 func TestReconnectLeavesNoWatch(t *testing.T) {
 	t.Parallel()
@@ -104,9 +119,7 @@ func TestReconnectLeavesNoWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	if got := w.watcher.watched(); len(got) != 0 {
 		t.Errorf("left: watches of %v, %v", got, w.watcher.uses)
 	}
@@ -261,9 +274,7 @@ func TestAnOldStatusFileIsArchived(t *testing.T) {
 	r, p := w.started("fix-login")
 	path := filepath.Join(r.Worktree, agency.ContractFile)
 	mustWrite(t, path, asking("Which one?"))
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.NeedsInput {
 		t.Errorf("the last word came with the end, and the status is %+v", got)
 	}
@@ -352,7 +363,7 @@ func TestWait(t *testing.T) {
 		}
 		_, _, err = w.sup.Query.Wait(t.Context(), []string{"one"}, []agency.Label{agency.ReadyForReview})
 		wantCode(t, err, agency.CodeInvalidState)
-		_, _, err = w.sup.Query.Wait(t.Context(), []string{"nobody"}, nil)
+		_, _, err = w.sup.Query.Wait(t.Context(), []string{"unknown"}, nil)
 		wantCode(t, err, agency.CodeRunNotFound)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/plain"
 	"agency/internal/supervisor/observe"
 )
 
@@ -38,6 +39,6 @@ func (q *Query) Output(ctx context.Context, ref string, lines int) (*agency.Run,
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		q.log.Warn("read output.md", "run", r.ID, "err", err)
 	}
-	shown.Result = agency.Visible(string(data[:min(len(data), shownResult)]))
+	shown.Result = plain.Visible(string(data[:min(len(data), shownResult)]))
 	return r, shown, nil
 }

@@ -19,7 +19,7 @@ func TestDiffDuringRemoval(t *testing.T) {
 	}
 	_, diff, err := w.sup.Work.Diff(t.Context(), "fix-login", 0)
 	wantCode(t, err, agency.CodeInvalidState)
-	if e := agency.AsError(err); !strings.Contains(e.Message, "is gone, and so is its branch") || !strings.Contains(e.Hint, "agency snapshot ls") || diff.Patch != "" {
+	if e := agency.AsError(err); !strings.Contains(e.Message, "is gone, and so is its branch") || !strings.Contains(e.Hint, "nothing was saved of it") || diff.Patch != "" {
 		t.Errorf("got %+v, %s", e, diff.Patch)
 	}
 }

@@ -168,13 +168,13 @@ func (in *Inbox) Poll(ctx context.Context, f agency.MessageFilter, wait bool) ([
 	}
 }
 
-// TellAlert sends an alert to the recipients for its level: the owner, then the orchestrators of
+// SendAlert sends an alert to the recipients for its level: the owner, then the orchestrators of
 // the same repository, then the user. Where the user is the owner, or stands in for one that ended,
-// the orchestrators are told at once as well. A level without recipients passes it to the next one; a run
-// that set a flag does not get the alert about it. The id of the message consists of the alert's id
-// and the number of earlier notifications, so repeating one after a crash is harmless.
-func (in *Inbox) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
-	return in.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
+// the orchestrators are notified at once as well. A level without recipients passes it to the next
+// one; a run that set a flag does not get the alert about it. The id of the message consists of the
+// alert's id and the number of earlier notifications, so repeating one after a crash is harmless.
+func (in *Inbox) SendAlert(ctx context.Context, a *agency.Alert, r *agency.Run, orchestratorTag string) ([]string, error) {
+	return in.sendAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
 		recipients, _, err := in.recipients(ctx, string(r.ID), to)
 		if r.Flag != nil && a.Cause == r.Flag.Cause() && r.Flag.By != agency.User {
 			recipients = slices.DeleteFunc(recipients, func(id string) bool { return id == r.Flag.By })
@@ -183,9 +183,9 @@ func (in *Inbox) TellAlert(ctx context.Context, a *agency.Alert, r *agency.Run, 
 	})
 }
 
-// TellSessionAlert is TellAlert for an alert of a session.
-func (in *Inbox) TellSessionAlert(ctx context.Context, a *agency.Alert, session *agency.Session, orchestratorTag string) ([]string, error) {
-	return in.tellAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
+// SendSessionAlert is SendAlert for an alert of a session.
+func (in *Inbox) SendSessionAlert(ctx context.Context, a *agency.Alert, session *agency.Session, orchestratorTag string) ([]string, error) {
+	return in.sendAlert(ctx, a, orchestratorTag, func(to *agency.Target) ([]string, error) {
 		switch {
 		case to.Owner:
 			*to = agency.Target{Run: session.Owner}
@@ -208,9 +208,9 @@ func (in *Inbox) TellSessionAlert(ctx context.Context, a *agency.Alert, session 
 	})
 }
 
-// TellHostAlert is TellAlert for an alert of the machine, which goes to the user only.
-func (in *Inbox) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, error) {
-	return in.tellAlert(ctx, a, "", func(to *agency.Target) ([]string, error) {
+// SendHostAlert is SendAlert for an alert of the machine, which goes to the user only.
+func (in *Inbox) SendHostAlert(ctx context.Context, a *agency.Alert) ([]string, error) {
+	return in.sendAlert(ctx, a, "", func(to *agency.Target) ([]string, error) {
 		if to.User {
 			return []string{agency.User}, nil
 		}
@@ -218,9 +218,9 @@ func (in *Inbox) TellHostAlert(ctx context.Context, a *agency.Alert) ([]string, 
 	})
 }
 
-// tellAlert sends an alert to the first level, from its own upwards, that has recipients. reach
+// sendAlert sends an alert to the first level, from its own upwards, that has recipients. reach
 // resolves a target, and may refine it.
-func (in *Inbox) tellAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
+func (in *Inbox) sendAlert(ctx context.Context, a *agency.Alert, orchestratorTag string, reach func(to *agency.Target) ([]string, error)) ([]string, error) {
 	targets := []agency.Target{{Owner: true}, {Tag: orchestratorTag}, {User: true}}
 	for _, to := range targets[min(a.Level, len(targets)-1):] {
 		owner := to.Owner

@@ -82,9 +82,7 @@ func TestOutputOfAnEndedAttempt(t *testing.T) {
 			w := newWorld(t)
 			r, p := w.started("fix-login")
 			test.do(w, p, filepath.Join(r.Worktree, agency.ReportFile))
-			if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-				t.Fatal(err)
-			}
+			p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 			if got := w.outputOf(r); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -118,9 +116,7 @@ func TestOutputWhenTheClockWasSetBack(t *testing.T) {
 			}
 		}
 		w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: fmt.Sprint("answer ", attempt+1)})
-		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 		if got := w.outputOf(r); got != test.want {
 			t.Errorf("attempt %d: got %q, want %q", attempt+1, got, test.want)
 		}
@@ -158,9 +154,7 @@ func TestOutputBehindMuchEvidence(t *testing.T) {
 	noise := strings.Repeat(`{"source":"hook","signal":"tool_started","id":"1"}`+"\n", 200_000)
 	mustWrite(t, filepath.Join(p.dir, agency.EventsFile), noise)
 	w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "done"})
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	if got := w.outputOf(r); got != "done\n" {
 		t.Errorf("got %q", got)
 	}
@@ -218,14 +212,10 @@ func TestOutputOfALaterAttempt(t *testing.T) {
 	w := newWorld(t)
 	r, p := w.started("fix-login")
 	mustWrite(t, filepath.Join(r.Worktree, agency.ReportFile), filled)
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	p = w.resume("fix-login")
 	w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "Fixed the typo"})
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	if got := w.outputOf(r); got != "Fixed the typo\n" {
 		t.Errorf("got %q", got)
 	}

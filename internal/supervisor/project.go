@@ -60,7 +60,7 @@ func (ps *Projects) refuseSecond(ctx context.Context, repo agency.Repo, self age
 	}
 	for i := range live {
 		if r := &live[i]; r.ID != self {
-			return agency.Errorf(agency.CodeRepoBusy, "%s allows one live run at a time, and %s is %s", repo.Root, r.Ref(), r.Attempt.State).
+			return agency.Errorf(agency.CodeRepoBusy, "%s allows one live run at a time, and %s is live", repo.Root, r.Ref()).
 				WithHint("wait for it: agency wait %s; or set parallel = true under [project] in %s", r.Ref(), agency.ProjectFile).
 				WithDetail("run", r.Ref())
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"agency"
@@ -33,43 +34,43 @@ type Query struct {
 }
 
 // RunsOf returns runs, oldest first. dir limits them to the repository that contains it; empty is
-// every repository.
-func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]agency.Run, error) {
+// every repository. The runs are shared, and only to be read.
+func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]*agency.Run, error) {
 	if dir != "" {
-		repo, err := q.git.Discover(ctx, dir)
+		repo, err := q.git.Recall(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		if repo.Fingerprint == "" {
-			return []agency.Run{}, nil // agency was never used here
+			return []*agency.Run{}, nil // agency was never used here
 		}
 		if err := q.repos.place(ctx, &repo, false); err != nil { // the repository may have been moved or copied
 			return nil, err
 		}
 		f.Repo = repo.Fingerprint
 	}
-	return q.store.Runs(ctx, f)
+	return q.store.List(ctx, f)
 }
 
 // RunOf is RunsOf limited to the run that a reference means: it returns that run or none.
-func (q *Query) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]agency.Run, error) {
+func (q *Query) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]*agency.Run, error) {
 	r, err := q.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	if dir != "" {
-		repo, err := q.git.Discover(ctx, dir)
+		repo, err := q.git.Recall(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		if repo.Fingerprint != r.Repo.Fingerprint {
-			return []agency.Run{}, nil
+			return []*agency.Run{}, nil
 		}
 	}
 	if r.RemovedAt != nil && !f.Removed || f.Tag != "" && !r.HasTag(f.Tag) {
-		return []agency.Run{}, nil
+		return []*agency.Run{}, nil
 	}
-	return []agency.Run{*r}, nil
+	return []*agency.Run{r}, nil
 }
 
 // Details is what show adds to a run's record.
@@ -92,12 +93,17 @@ func (q *Query) Show(ctx context.Context, ref string) (*agency.Run, *Details, er
 	if err != nil {
 		return nil, nil, err
 	}
-	q.observer.CheckRecord(r)
 	d := &Details{
 		InputsPath: filepath.Join(r.Dir, "inputs.json"),
-		PromptPath: filepath.Join(r.Dir, "prompt.md"),
+		PromptPath: filepath.Join(r.Dir, agency.TaskFile),
 		LogPath:    filepath.Join(observe.AttemptDir(r.Dir, r.Attempt.Number), "logs", "runner.log"),
 	}
+	var beside sync.WaitGroup // git takes longer than all the rest
+	defer beside.Wait()
+	if r.RemovedAt == nil {
+		beside.Go(func() { d.Git, d.GitProblem = q.work.facts(ctx, r) })
+	}
+	q.observer.CheckRecord(r)
 	if _, err := os.Lstat(observe.OutputPath(r)); err == nil {
 		d.OutputPath = observe.OutputPath(r)
 	}
@@ -107,11 +113,9 @@ func (q *Query) Show(ctx context.Context, ref string) (*agency.Run, *Details, er
 	if d.Steps, err = q.store.Steps(ctx, r.ID, r.Attempt.Number); err != nil {
 		return nil, nil, err
 	}
-	if r.RemovedAt == nil {
-		d.Git, d.GitProblem = q.work.facts(ctx, r)
-	}
-	if l, ok := q.live.get(r.ID); ok {
-		d.Connected = l.link != nil
+	// The end of an attempt is in the record a moment before its link is dropped.
+	if l, ok := q.live.get(r.ID); ok && l.attempt == r.Attempt.Number {
+		d.Connected = l.link != nil && !r.Attempt.State.Final()
 	}
 	if seen, ok := q.observer.Seen(r.ID); ok && !seen.OutputAt.IsZero() {
 		d.LastOutput = &seen.OutputAt
@@ -147,32 +151,37 @@ func (q *Query) Terminal(ctx context.Context, ref string) (r *agency.Run, socket
 		return nil, "", err
 	}
 	if !exists {
-		return nil, "", agency.Errorf(agency.CodeTmuxSessionNotFound, "%s is %s and its terminal is gone", r.Ref(), r.Attempt.State).
+		return nil, "", agency.Errorf(agency.CodeTmuxSessionNotFound, "the terminal of %s is gone", r.Ref()).
 			WithHint("agency logs %s", r.Ref())
 	}
 	return r, q.tmux.Socket(), nil
 }
 
 // Wait returns when every run has one of the wanted labels, or is settled when none is given. An
-// attempt that ends because the next one replaces it does not count as settled. When ctx ends, it
-// returns the runs as they are and the context's error.
+// attempt that ends because the next one replaces it does not count as settled. An agent of a
+// session that has not begun is waited for. When ctx ends, it returns the runs as they are, without
+// those of agents that have not begun, and the context's error.
 func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) ([]agency.Run, []agency.Status, error) {
-	ids := make([]agency.RunID, 0, len(refs))
-	for _, ref := range refs {
-		r, err := q.store.Resolve(ctx, ref)
-		if err != nil {
-			return nil, nil, err
-		}
-		ids = append(ids, r.ID)
-	}
+	ids := make([]agency.RunID, len(refs)) // empty for an agent that has not begun
 	// Some labels change with time alone, without an event.
 	clock := time.NewTicker(q.rescanInterval.every())
 	defer clock.Stop()
 	for {
 		changed := q.store.Changed()
 		runs, statuses, done, restarting := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true, false
-		for _, id := range ids {
-			r, goesOn, err := q.afterRestart(ctx, id)
+		for i, ref := range refs {
+			if ids[i] == "" {
+				r, err := q.store.Resolve(context.WithoutCancel(ctx), ref)
+				if agency.UnbegunAgent(err) != "" {
+					done = false
+					continue
+				}
+				if err != nil {
+					return nil, nil, err
+				}
+				ids[i] = r.ID
+			}
+			r, goesOn, err := q.afterRestart(ctx, ids[i])
 			if err != nil {
 				return nil, nil, err
 			}
@@ -298,18 +307,15 @@ func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin fun
 }
 
 // Worker returns a run as the watchdog needs it, and when its output last had something new (zero
-// is unknown). A removed run is E_RUN_NOT_FOUND.
+// is unknown).
 func (q *Query) Worker(ctx context.Context, id agency.RunID) (*agency.Run, agency.Status, time.Time, error) {
 	r, err := q.store.Run(ctx, id)
 	if err != nil {
 		return nil, agency.Status{}, time.Time{}, err
 	}
-	if r.RemovedAt != nil {
-		return nil, agency.Status{}, time.Time{}, agency.Errorf(agency.CodeRunNotFound, "%s was removed", r.Ref())
-	}
 	var drafts time.Time
 	if seen, ok := q.observer.Seen(id); ok && seen.Attempt == r.Attempt.Number {
-		drafts = seen.OutputNews
+		drafts = seen.OutputChanged
 	}
 	status := q.observer.Derive(r)
 	return r, status, drafts, nil

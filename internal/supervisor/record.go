@@ -97,27 +97,12 @@ func (rs *Records) Resolve(ctx context.Context, ref string) (*agency.Run, error)
 		return nil, agency.Errorf(agency.CodeRunAmbiguous, "%q could be %s", ref, strings.Join(candidates, ", ")).
 			WithDetail("candidates", candidates).WithHint("type more of it")
 	}
-	missing := agency.Errorf(agency.CodeRunNotFound, "no run is called %q", ref)
-	all, err := rs.Runs(ctx, agency.Filter{})
-	if err != nil {
-		return nil, err
-	}
-	names := []string{}
-	for i := range all {
-		names = append(names, all[i].Ref())
-	}
-	if near := agency.Nearest(ref, names); near != "" {
-		return nil, missing.WithHint("did you mean %s? all runs: agency ls --all-repos --all", near)
-	}
-	if ref != "" && len(ref) < agency.MinPrefix {
-		return nil, missing.WithHint("a part of a name must have %d characters or more; agency ls shows all runs", agency.MinPrefix)
-	}
-	return nil, missing.WithHint("agency ls --all-repos --all")
+	return nil, rs.missing(ctx, ref)
 }
 
-// hold finds a run and excludes other operations on it until release is called. The run is as it is
+// Hold finds a run and excludes other operations on it until release is called. The run is as it is
 // under the lock.
-func (rs *Records) hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
+func (rs *Records) Hold(ctx context.Context, ref string) (r *agency.Run, release func(), err error) {
 	if r, err = rs.Resolve(ctx, ref); err != nil {
 		return nil, nil, err
 	}

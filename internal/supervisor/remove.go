@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"agency"
@@ -15,7 +17,7 @@ import (
 type RemoveRequest struct {
 	Ref          string
 	Stop         bool // a run that is live is stopped first
-	Discard      bool // even when work is lost that cannot be saved
+	Discard      bool // nothing is saved first
 	DeleteBranch bool // even of a run that is removed already
 	again        bool // an earlier daemon was asked to
 }
@@ -23,27 +25,46 @@ type RemoveRequest struct {
 // Removal is the result of a removal.
 type Removal struct {
 	Run      *agency.Run
+	Already  bool          // it was removed before
 	Snapshot *agency.Saved // what was saved before the worktree was removed; nil when there was nothing to save
 	Branch   string        // the branch that stays; empty when it was deleted
 	Warnings []string      // what was already missing; never nil
 }
 
+// remover removes what a run has: its session, worktree and branch. It does not decide whether a
+// run may go.
+type remover struct {
+	store   *Records
+	repos   *Repos
+	work    *Work
+	settler *settler
+	views   *views
+	git     Git
+	tmux    Tmux
+	log     *slog.Logger
+	now     func() time.Time
+}
+
 // RemoveRun removes an ended run's session and worktree, and its branch if asked. First it saves
-// uncommitted or unmerged work under refs/agency/snapshots. It can be repeated: for a removed run
-// it does nothing, and what is missing is a warning.
+// work that would be lost under refs/agency/snapshots, unless the request discards it: what is
+// uncommitted, and commits on no branch that stays. It can be repeated: for a removed run it does
+// nothing, and what is missing is a warning.
 func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal, error) {
 	if req.Stop {
 		if err := s.stopToRemove(ctx, &req); err != nil {
 			return nil, err
 		}
 	}
-	r, release, err := s.Records.hold(ctx, req.Ref)
+	r, release, err := s.Records.Hold(ctx, req.Ref)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	if a := &r.Attempt; !a.State.Final() && a.ErrorCode == "" {
+		return nil, notEnded(r) // now, not when its creation is over, which may take minutes
+	}
 	// The undo of a failed creation may still be removing the same things.
-	finish, err := s.settler.locks.Lock(ctx, "undo "+string(r.ID))
+	finish, err := s.settler.lockUndo(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +73,11 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 		return nil, err
 	}
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
-	if r.RemovedAt != nil {
-		return removal, s.removeRest(ctx, r, req, removal)
+	if removal.Already = r.RemovedAt != nil; removal.Already {
+		return removal, s.remover.removeRest(ctx, r, req, removal)
 	}
 	if !r.Attempt.State.Final() {
-		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, and only an ended run can be removed", r.Ref(), r.Attempt.State).
-			WithHint("agency stop %s", r.Ref())
+		return nil, notEnded(r)
 	}
 	if err := s.checkNotNeeded(ctx, r); err != nil {
 		return nil, err
@@ -67,13 +87,19 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	if err := s.remove(ctx, r, req, removal); err != nil {
+	if err := s.remover.remove(ctx, r, req, removal); err != nil {
 		if s.life.ctx.Err() == nil {
-			s.notRemoving(context.WithoutCancel(ctx), r)
+			s.remover.notRemoving(context.WithoutCancel(ctx), r)
 		} // otherwise the next daemon continues
 		return nil, err
 	}
 	return removal, nil
+}
+
+// notEnded is the error for a run that is to be removed and has not ended.
+func notEnded(r *agency.Run) error {
+	return agency.Errorf(agency.CodeInvalidState, "%s has not ended, and only an ended run can be removed", r.Ref()).
+		WithHint("agency stop %s", r.Ref())
 }
 
 // stopToRemove stops the run of a request, unless a session needs it or it has ended. The request
@@ -105,30 +131,30 @@ func (s *Supervisor) checkNotNeeded(ctx context.Context, r *agency.Run) error {
 }
 
 // remove removes a run, after it has recorded the request.
-func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
-	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
+func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	if err := rm.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
 		return err
 	}
-	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
-		r.Removing = &agency.Removing{At: s.Now(), Discard: req.Discard, DeleteBranch: req.DeleteBranch}
+	_, err := rm.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+		r.Removing = &agency.Removing{At: rm.now(), Discard: req.Discard, DeleteBranch: req.DeleteBranch}
 		return nil, nil
 	})
 	if err != nil {
 		return err
 	}
 	killpoint.At("remove.intended")
-	if err := s.removeWorktree(ctx, r, req, removal); err != nil {
+	if err := rm.removeWorktree(ctx, r, req, removal); err != nil {
 		return err
 	}
-	err = s.Tmux.Kill(ctx, r.Session())
+	err = rm.tmux.Kill(ctx, r.Session())
 	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed) {
 		// The session of a stopped run ended with the stop, and a run without its setup never had
 		// one.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
-	removal.Run, err = s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
-		now := s.Now()
+	removal.Run, err = rm.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+		now := rm.now()
 		r.RemovedAt, r.Removing = &now, nil
 		return []agency.EventDraft{{Type: agency.RunRemoved, Data: map[string]any{
 			"snapshot": removal.Snapshot, "branch": removal.Branch, "warnings": removal.Warnings,
@@ -138,19 +164,19 @@ func (s *Supervisor) remove(ctx context.Context, r *agency.Run, req RemoveReques
 		return err
 	}
 	killpoint.At("remove.recorded")
-	s.views.write(ctx, removal.Run)
-	s.views.showRuns(ctx, removal.Run)
+	rm.views.write(ctx, removal.Run)
+	rm.views.showRuns(ctx, removal.Run)
 	return nil
 }
 
 // notRemoving clears the recorded request after a removal failed.
-func (s *Supervisor) notRemoving(ctx context.Context, r *agency.Run) {
-	_, err := s.Records.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+func (rm *remover) notRemoving(ctx context.Context, r *agency.Run) {
+	_, err := rm.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		r.Removing = nil
 		return nil, nil
 	})
 	if err != nil {
-		s.Log.Warn("record that a removal failed", "run", r.ID, "err", err) // the next daemon tries again
+		rm.log.Warn("record that a removal failed", "run", r.ID, "err", err) // the next daemon tries again
 	}
 }
 
@@ -162,22 +188,22 @@ func (s *Supervisor) finishRemoval(r *agency.Run) {
 	}
 }
 
-func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
-	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
+func (rm *remover) removeWorktree(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	unlock, err := rm.repos.Lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	repo, err := s.Repos.of(ctx, r)
+	repo, err := rm.repos.Of(ctx, r)
 	if err != nil {
-		return s.removeWithout(ctx, r, req, removal, err)
+		return rm.removeWithout(ctx, r, req, removal, err)
 	}
 	if _, err := os.Lstat(r.Worktree); errors.Is(err, os.ErrNotExist) {
-		if err := s.Repos.movedHome(r); err != nil && !req.Discard {
+		if err := rm.repos.movedHome(r); err != nil && !req.Discard {
 			return err
 		}
 		where := "gone already"
-		at, err := s.Git.Worktree(ctx, repo, r.Worktree)
+		at, err := rm.git.Worktree(ctx, repo, r.Worktree)
 		if err != nil {
 			return agency.Errorf(agency.CodeCleanupFailed, "look for the worktree of %s: %w", r.Ref(), err)
 		}
@@ -185,68 +211,121 @@ func (s *Supervisor) removeWorktree(ctx context.Context, r *agency.Run, req Remo
 			where = "moved to " + at + " and stays there"
 		}
 		removal.Warnings = append(removal.Warnings, "worktree "+r.Worktree+" was "+where)
-	} else if err := s.Work.saveWork(ctx, r, repo, req.Discard, removal); err != nil {
-		// Only a path that is proven not to be a worktree is given up; the work of any other may be
-		// saved the next time.
-		broken := s.Repos.checkWorktree(ctx, r, repo)
-		if !agency.IsCode(broken, agency.CodeInvalidState) {
-			return err
-		}
-		if !req.Discard {
-			return agency.Errorf(agency.CodeCleanupFailed, "what is in it cannot be saved: %w", broken).
-				WithHint("%s; or give it up: agency rm --discard %s", agency.AsError(broken).Hint, r.Ref())
-		}
-		removal.Warnings = append(removal.Warnings, agency.AsError(broken).Message+", and nothing in it was saved")
+	} else if err := rm.saveUnlessDiscarded(ctx, r, repo, req, removal); err != nil {
+		return err
 	}
-	if req.DeleteBranch && !req.Discard {
-		if err := s.Work.checkSaved(ctx, r, repo); err != nil {
+	own, err := rm.ownsBranch(ctx, r, repo)
+	if err != nil {
+		return err
+	}
+	if own && req.DeleteBranch && !req.Discard {
+		if err := rm.work.checkSaved(ctx, r, repo); err != nil {
 			return err
 		}
 	}
 	killpoint.At("remove.saved")
-	if err := s.Git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
+	if err := rm.git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
 		return err
 	}
 	killpoint.At("remove.worktree")
-	if req.DeleteBranch {
-		if err := s.Git.DeleteBranch(ctx, repo, r.Branch); err != nil {
+	switch {
+	case !own && req.DeleteBranch:
+		removal.spareBranch()
+	case !own:
+	case req.DeleteBranch:
+		if err := rm.git.DeleteBranch(ctx, repo, r.Branch); err != nil {
 			return err
 		}
 		killpoint.At("remove.branch")
 		removal.Branch = ""
+	default:
+		rm.removeEmptyBranch(ctx, r, repo, removal)
+	}
+	return nil
+}
+
+// ownsBranch reports whether a branch of the name that a run has is the run's. It is not if the run
+// never got as far as its worktree and another program made the branch.
+func (rm *remover) ownsBranch(ctx context.Context, r *agency.Run, repo agency.Repo) (bool, error) {
+	prepared, rebuilt, err := rm.settler.prepared(ctx, r)
+	if prepared || rebuilt && r.Attempt.StartedAt != nil || r.Attempt.Number > 1 || err != nil {
+		return err == nil, err
+	}
+	if there, err := rm.git.HasBranch(ctx, repo, r.Branch); !there || err != nil {
+		return true, err
+	}
+	return rm.git.MadeBranch(ctx, repo, r.Worktree, r.Branch)
+}
+
+// spareBranch warns that a branch stays although the request asks to delete it.
+func (m *Removal) spareBranch() {
+	m.Warnings = append(m.Warnings, "branch "+m.Run.Branch+" stays: "+m.Run.Ref()+" did not make it")
+}
+
+// saveUnlessDiscarded saves the work in a worktree that is about to be removed.
+func (rm *remover) saveUnlessDiscarded(ctx context.Context, r *agency.Run, repo agency.Repo, req RemoveRequest, removal *Removal) error {
+	if req.Discard {
 		return nil
 	}
-	s.removeEmptyBranch(ctx, r, repo, removal)
-	return nil
+	err := rm.work.saveWork(ctx, r, repo, !req.DeleteBranch, removal)
+	if err == nil {
+		return nil
+	}
+	// The work in a path that is proven not to be a worktree cannot be saved the next time either. A
+	// creation that was cut off leaves such a folder without work: its agent was never there.
+	if broken := rm.repos.checkWorktree(ctx, r, repo); agency.IsCode(broken, agency.CodeInvalidState) {
+		if prepared, rebuilt, err := rm.settler.prepared(ctx, r); err == nil && !prepared && !rebuilt {
+			return nil
+		}
+		return agency.Errorf(agency.CodeCleanupFailed, "what is in it cannot be saved: %w", broken).
+			WithHint("%s; or give it up: agency rm --discard %s", agency.AsError(broken).Hint, r.Ref())
+	}
+	return err
 }
 
 // removeEmptyBranch deletes the branch of a run whose worktree is gone if all of it is in its base.
 // A branch that it cannot delete stays, with a warning: the run is removed all the same.
-func (s *Supervisor) removeEmptyBranch(ctx context.Context, r *agency.Run, repo agency.Repo, removal *Removal) {
-	if r.Attempt.ErrorCode == agency.CodeBranchExists {
-		return // it is not the branch of this run
+func (rm *remover) removeEmptyBranch(ctx context.Context, r *agency.Run, repo agency.Repo, removal *Removal) {
+	tip, err := rm.git.Contained(ctx, repo, r.Branch, r.Commit, r.Base)
+	if err == nil && tip == "" {
+		tip, err = rm.landed(ctx, r)
 	}
-	tip, err := s.Git.Contained(ctx, repo, r.Branch, r.Commit, r.Base)
 	if err == nil && tip != "" {
-		err = s.Git.DeleteBranchAt(ctx, repo, r.Branch, tip)
+		err = rm.git.DeleteBranchIn(ctx, repo, r.Branch, tip)
 	}
 	if err != nil {
 		removal.Warnings = append(removal.Warnings, "branch "+r.Branch+" stays: "+agency.AsError(err).Message)
 		return
 	}
-	if there, err := s.Git.HasBranch(ctx, repo, r.Branch); err == nil && !there {
+	if there, err := rm.git.HasBranch(ctx, repo, r.Branch); err == nil && !there {
 		removal.Branch = ""
 	}
+}
+
+// landed returns the commit of a run that landed last, which agency keeps under a ref of its own;
+// empty for none.
+func (rm *remover) landed(ctx context.Context, r *agency.Run) (string, error) {
+	landings, err := rm.store.Landings(ctx, r.ID)
+	for _, l := range slices.Backward(landings) {
+		switch l.State {
+		case agency.LandingFailed:
+		case agency.LandingLanded:
+			return l.Source, err
+		default:
+			return "", err
+		}
+	}
+	return "", err
 }
 
 // removeWithout removes the worktree of a run whose repository err proves to be gone. Its work
 // cannot be saved, so the worktree stays unless the request gives it up. With any other err the run
 // stays as it is.
-func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal, err error) error {
+func (rm *remover) removeWithout(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal, err error) error {
 	gone := agency.IsCode(err, agency.CodeInvalidState)
 	if _, statErr := os.Lstat(r.Worktree); gone && errors.Is(statErr, os.ErrNotExist) {
 		removal.Warnings = append(removal.Warnings, "repository: "+agency.AsError(err).Message)
-		return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree) // what an earlier removal moved aside
+		return rm.git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree) // what an earlier removal moved aside
 	}
 	if !gone {
 		return agency.Errorf(agency.CodeCleanupFailed, "%s stays as it is: %w", r.Ref(), err).WithHint("try again: agency rm %s", r.Ref())
@@ -256,25 +335,25 @@ func (s *Supervisor) removeWithout(ctx context.Context, r *agency.Run, req Remov
 			WithHint("if the repository was moved, look at its new place once: agency ls --repo PATH; to give the work up: agency rm --discard %s", r.Ref())
 	}
 	removal.Warnings, removal.Branch = append(removal.Warnings, "repository: "+agency.AsError(err).Message), ""
-	return s.Git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
+	return rm.git.RemoveWorktree(ctx, agency.Repo{}, r.Worktree)
 }
 
 // removeRest removes what is left of a run that is recorded as removed: its branch, if requested,
 // and what an earlier version left because it took an error for an absence.
-func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
-	left, err := s.Git.Leftover(r.Repo, r.Worktree)
+func (rm *remover) removeRest(ctx context.Context, r *agency.Run, req RemoveRequest, removal *Removal) error {
+	left, err := rm.git.Leftover(r.Repo, r.Worktree)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for the worktree of %s: %w", r.Ref(), err)
 	}
 	if left {
-		return s.removeWorktree(ctx, r, req, removal)
+		return rm.removeWorktree(ctx, r, req, removal)
 	}
-	unlock, err := s.Repos.lock(ctx, r.Repo.Fingerprint)
+	unlock, err := rm.repos.Lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	repo, err := s.Repos.of(ctx, r)
+	repo, err := rm.repos.Of(ctx, r)
 	if !req.DeleteBranch {
 		switch gone := agency.IsCode(err, agency.CodeInvalidState); {
 		case gone:
@@ -283,7 +362,7 @@ func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRe
 		case err != nil:
 			return err
 		}
-		there, err := s.Git.HasBranch(ctx, repo, r.Branch)
+		there, err := rm.git.HasBranch(ctx, repo, r.Branch)
 		if !there && err == nil {
 			removal.Branch = ""
 		}
@@ -292,12 +371,19 @@ func (s *Supervisor) removeRest(ctx context.Context, r *agency.Run, req RemoveRe
 	if err != nil {
 		return err
 	}
+	switch own, err := rm.ownsBranch(ctx, r, repo); {
+	case err != nil:
+		return err
+	case !own:
+		removal.spareBranch()
+		return nil
+	}
 	if !req.Discard {
-		if err := s.Work.checkSaved(ctx, r, repo); err != nil {
+		if err := rm.work.checkSaved(ctx, r, repo); err != nil {
 			return err
 		}
 	}
-	if err := s.Git.DeleteBranch(ctx, repo, r.Branch); err != nil {
+	if err := rm.git.DeleteBranch(ctx, repo, r.Branch); err != nil {
 		return err
 	}
 	removal.Branch = ""

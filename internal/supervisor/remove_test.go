@@ -35,7 +35,7 @@ func TestRemove(t *testing.T) {
 	}
 	seq := w.lastSeq()
 	again, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(r.ID)})
-	if err != nil || w.lastSeq() != seq || !again.Run.RemovedAt.Equal(*got.Run.RemovedAt) {
+	if err != nil || !again.Already || got.Already || w.lastSeq() != seq || !again.Run.RemovedAt.Equal(*got.Run.RemovedAt) {
 		t.Errorf("again: got %+v, %v", again, err)
 	}
 }
@@ -109,8 +109,8 @@ func TestSnapshotNumbers(t *testing.T) {
 		t.Error("it is removed")
 	}
 	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
-	if err != nil || got.Snapshot.Ref != agency.SnapshotRefs(r.ID)+"3" {
-		t.Errorf("got %+v, %v", got, err)
+	if err != nil || got.Snapshot != nil || len(w.git.snapshots) != 2 {
+		t.Errorf("discarded: got %+v, %v and %v", got, err, w.git.snapshots)
 	}
 	w.git.nested = nil
 	got, err = w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "other"})
@@ -171,22 +171,43 @@ func TestRemoveOfABrokenWorktree(t *testing.T) {
 		t.Errorf("the hint is %q", hint)
 	}
 	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
-	if err != nil || len(got.Warnings) != 1 || got.Snapshot != nil {
+	if err != nil || got.Snapshot != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-// A git that was killed, or could open no more files, proves nothing: the work is not given up
-// because of it.
-func TestForceKeepsWhatMayBeSavedLater(t *testing.T) {
+// Only a user who says so gives work up: git that was killed, or could open no more files, proves
+// nothing. What is discarded is not saved, and commits stay on the branch.
+func TestDiscardSavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.ended("fix-login")
+	w.git.facts, w.git.unmerged = agency.GitFacts{Branch: r.Branch, Dirty: true, Ahead: 1}, true
 	w.git.inspectErr, w.git.worktreeErr = errors.New("signal: killed"), errors.New("signal: killed")
-	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
 	wantCode(t, err, agency.CodeCleanupFailed)
 	if w.run(r.ID).RemovedAt != nil || w.git.worktrees[r.Worktree] == "" {
-		t.Errorf("it was removed: %+v", w.git.worktrees)
+		t.Fatalf("it was removed: %+v", w.git.worktrees)
+	}
+	w.git.inspectErr, w.git.worktreeErr = nil, nil
+	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})
+	if err != nil || got.Snapshot != nil || len(w.git.snapshots) > 0 || got.Branch != r.Branch || w.git.worktrees[r.Worktree] != "" {
+		t.Errorf("got %+v, %v and %v", got, err, w.git.snapshots)
+	}
+}
+
+// Committed work that is on the run's branch is not saved again where that branch stays, if the
+// repository is proven to have it.
+func TestRemoveLeavesWorkOnItsBranch(t *testing.T) {
+	t.Parallel()
+	for name, unproven := range map[string]error{"proven": nil, "unproven": errBoom} {
+		w := newWorld(t)
+		r := w.ended("fix-login")
+		w.git.facts, w.git.unmerged, w.git.unproven = agency.GitFacts{Branch: r.Branch, Ahead: 1}, true, unproven
+		got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+		if err != nil || (got.Snapshot != nil) != (unproven != nil) || got.Branch != r.Branch || w.git.branches[r.Branch] == "" {
+			t.Errorf("%s: got %+v, %v and branches %v", name, got, err, w.git.branches)
+		}
 	}
 }
 
@@ -308,7 +329,7 @@ func TestCopyWhileGitFails(t *testing.T) {
 	w.git.repos[copied.Root] = copied
 	w.git.discoverOnce = errors.New("git rev-parse: signal: killed")
 	req := w.request("second")
-	req.Dir = copied.Root
+	req.Spec.Repo = copied.Root
 	if _, err := w.createRun(t.Context(), req); err == nil || len(w.git.repaired) != 0 {
 		t.Errorf("got %v, and repaired %q", err, w.git.repaired)
 	}
@@ -329,9 +350,7 @@ func TestRemoveAwaitsTheWrapper(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				r, p := w.started("fix-login")
-				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-					t.Fatal(err)
-				}
+				p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 				w.attempts.change(p.dir, func(h *onHost) { h.locked = true })
 				goes := time.AfterFunc(test.goesAfter, func() { w.attempts.change(p.dir, func(h *onHost) { h.locked = false }) })
 				defer goes.Stop()

@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"agency"
+	"agency/internal/plain"
 	"agency/internal/supervisor/keyed"
 )
 
@@ -28,8 +30,22 @@ type Repos struct {
 	locks  keyed.Locks // serialises changes to one repository
 }
 
+// admit gives the repository of a new run its identity, records its configuration, and refuses
+// programs that the owner of the run may not make git run.
+func (rs *Repos) admit(ctx context.Context, repo *agency.Repo, owner string) error {
+	if err := rs.identify(ctx, repo); err != nil {
+		return err
+	}
+	recorded, err := rs.git.Record(ctx, *repo)
+	if err != nil {
+		return err
+	}
+	*repo = recorded
+	return rs.checkPrograms(ctx, repo, owner)
+}
+
 // identify gives the repository its permanent identity: the UUID in its git common directory. A
-// repository that was moved keeps its runs, and git is told where its worktrees are; a copy gets a
+// repository that was moved keeps its runs, and git learns where its worktrees are; a copy gets a
 // new identity.
 func (rs *Repos) identify(ctx context.Context, repo *agency.Repo) error {
 	id, err := rs.git.EnsureID(*repo, rs.random.uuid)
@@ -76,7 +92,7 @@ func (rs *Repos) place(ctx context.Context, repo *agency.Repo, add bool) error {
 func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, error) {
 	repo, err := rs.git.Discover(ctx, known.Root)
 	if err == nil && repo.Fingerprint == known.Fingerprint {
-		repo.GitConfig, repo.GitPrograms = known.GitConfig, known.GitPrograms
+		repo.GitConfig, repo.GitPrograms, repo.GitRemotes = known.GitConfig, known.GitPrograms, known.GitRemotes
 		return &repo, nil
 	}
 	id, readErr := rs.git.ID(known.CommonDir)
@@ -89,14 +105,38 @@ func (rs *Repos) find(ctx context.Context, known agency.Repo) (*agency.Repo, err
 		return nil, err
 	default:
 		return nil, agency.Errorf(agency.CodeGitFailed, "git finds another repository at %s than the one in %s", known.Root, known.CommonDir).
-			WithHint("git -C %s rev-parse --git-common-dir", agency.ShellWord(known.Root))
+			WithHint("git -C %s rev-parse --git-common-dir", plain.ShellWord(known.Root))
 	}
 }
 
-// of returns the repository of a run. The error is E_INVALID_STATE when the repository is proven
-// not to be in its place, where another one may be now.
-func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
+// Of returns the repository of a run, with everything that its agent committed in a sandbox. The
+// error is E_INVALID_STATE when the repository is proven not to be in its place, where another one
+// may be now.
+func (rs *Repos) Of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 	repo, err := rs.find(ctx, r.Repo)
+	return rs.of(ctx, r, repo, err)
+}
+
+// places returns a function that does what Of does, for many runs at a time: it looks for each
+// repository once.
+func (rs *Repos) places() placing {
+	var mu sync.Mutex
+	known := map[agency.Repo]func() (*agency.Repo, error){}
+	return func(ctx context.Context, r *agency.Run) (agency.Repo, error) {
+		mu.Lock()
+		find, ok := known[r.Repo]
+		if !ok {
+			find = sync.OnceValues(func() (*agency.Repo, error) { return rs.find(ctx, r.Repo) })
+			known[r.Repo] = find
+		}
+		mu.Unlock()
+		repo, err := find()
+		return rs.of(ctx, r, repo, err)
+	}
+}
+
+// of is Of with what find returned.
+func (rs *Repos) of(ctx context.Context, r *agency.Run, repo *agency.Repo, err error) (agency.Repo, error) {
 	if err != nil {
 		return agency.Repo{}, err
 	}
@@ -104,25 +144,44 @@ func (rs *Repos) of(ctx context.Context, r *agency.Run) (agency.Repo, error) {
 		return agency.Repo{}, agency.Errorf(agency.CodeInvalidState, "the repository of %s is no longer at %s", r.Ref(), r.Repo.Root).
 			WithHint("if it was moved, look at its new place once: agency ls --repo PATH")
 	}
-	return *repo, nil
+	return *repo, rs.importSandbox(ctx, r, *repo)
+}
+
+// importSandbox brings what the agent of a run committed in its sandbox into the repository.
+func (rs *Repos) importSandbox(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+	if r.Sandbox.Level != agency.SandboxProcess || r.RemovedAt != nil {
+		return nil
+	}
+	unlock, err := rs.locks.Lock(ctx, "sandbox "+string(r.ID))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return rs.git.Import(ctx, repo, r.Worktree, r.Branch, "refs/agency/sandbox/"+string(r.ID), filepath.Join(r.Dir, sandboxDir))
 }
 
 // checkPrograms refuses a run that an agent starts where git would run programs that were not
 // configured when the agent's own run began: the agent could have configured them, and they would
-// run without the agent's limits.
-func (rs *Repos) checkPrograms(ctx context.Context, repo agency.Repo, owner string) error {
-	if owner == agency.User || repo.GitPrograms == "" {
+// run without the agent's limits. The remotes of such a run are those of the agent's own run.
+func (rs *Repos) checkPrograms(ctx context.Context, repo *agency.Repo, owner string) error {
+	if owner == agency.User {
 		return nil
 	}
 	r, err := rs.store.Run(ctx, agency.RunID(owner))
 	if agency.IsCode(err, agency.CodeRunNotFound) {
 		return nil
 	}
-	if err != nil || r.Repo.GitPrograms == repo.GitPrograms {
+	if err != nil {
 		return err
 	}
+	if r.Repo.Fingerprint == repo.Fingerprint {
+		repo.GitRemotes = r.Repo.GitRemotes
+	}
+	if repo.GitPrograms == "" || r.Repo.GitPrograms == repo.GitPrograms {
+		return nil
+	}
 	return agency.Errorf(agency.CodeTrustRequired, "the git configuration or hooks of %s name programs that they did not when %s began", repo.Root, r.Ref()).
-		WithHint("the user can start the run: agency run --repo %s ...", agency.ShellWord(repo.Root))
+		WithHint("the user can start the run: agency run --repo %s ...", plain.ShellWord(repo.Root))
 }
 
 // checkWorktree returns E_INVALID_STATE, with the present place, when the worktree of a run is not
@@ -134,17 +193,17 @@ func (rs *Repos) checkWorktree(ctx context.Context, r *agency.Run, repo agency.R
 	}
 	if at != "" {
 		return agency.Errorf(agency.CodeInvalidState, "the worktree of %s was moved from %s to %s", r.Ref(), r.Worktree, at).
-			WithHint("move it back: git -C %s worktree move -- %s %s", agency.ShellWord(r.Repo.Root), agency.ShellWord(at), agency.ShellWord(r.Worktree))
+			WithHint("move it back: git -C %s worktree move -- %s %s", plain.ShellWord(r.Repo.Root), plain.ShellWord(at), plain.ShellWord(r.Worktree))
 	}
 	if err := rs.movedHome(r); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, fs.ErrNotExist) {
 		return agency.Errorf(agency.CodeInvalidState, "%s is no longer a worktree of %s", r.Worktree, r.Repo.Root).
-			WithHint("repair it: git -C %s worktree repair", agency.ShellWord(r.Repo.Root))
+			WithHint("repair it: git -C %s worktree repair", plain.ShellWord(r.Repo.Root))
 	}
 	return agency.Errorf(agency.CodeInvalidState, "the worktree of %s is no longer at %s", r.Ref(), r.Worktree).
-		WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, agency.ShellWord(r.Branch))
+		WithHint("its branch is %s; start a new run on it: agency run --base %s --prompt ...", r.Branch, plain.ShellWord(r.Branch))
 }
 
 // movedHome returns E_INVALID_STATE when a run was made in another data root that no longer exists.
@@ -154,7 +213,7 @@ func (rs *Repos) movedHome(r *agency.Run) error {
 		return nil
 	}
 	return agency.Errorf(agency.CodeInvalidState, "agency's data was moved from %s to %s, and the worktree of %s with it", before, rs.home, r.Ref()).
-		WithHint("move it back, or put a link in its place: ln -s %s %s", agency.ShellWord(rs.home), agency.ShellWord(before))
+		WithHint("move it back, or put a link in its place: ln -s %s %s", plain.ShellWord(rs.home), plain.ShellWord(before))
 }
 
 // moved repairs the worktrees of a repository that is in a new place.
@@ -201,9 +260,9 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 		WithHint("move it out first: it would be lost when the run around it is removed")
 }
 
-// lock serialises changes to branches and worktrees of a repository, in this process and among all
+// Lock serialises changes to branches and worktrees of a repository, in this process and among all
 // processes that share the data root.
-func (rs *Repos) lock(ctx context.Context, fingerprint string) (func(), error) {
+func (rs *Repos) Lock(ctx context.Context, fingerprint string) (func(), error) {
 	unlock, err := rs.locks.Lock(ctx, fingerprint)
 	if err != nil {
 		return nil, err
@@ -298,7 +357,7 @@ func (rs *Repos) At(ctx context.Context, dir string) (agency.Repo, error) {
 
 // Exclude makes git ignore a folder of a repository, relative to its root.
 func (rs *Repos) Exclude(ctx context.Context, repo agency.Repo, folder string) error {
-	unlock, err := rs.lock(ctx, repo.Fingerprint)
+	unlock, err := rs.Lock(ctx, repo.Fingerprint)
 	if err != nil {
 		return err
 	}

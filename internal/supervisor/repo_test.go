@@ -19,7 +19,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// A repository that was moved keeps its runs, and git is told where their worktrees are.
+// A repository that was moved keeps its runs, and git learns where their worktrees are.
 func TestMovedRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -32,7 +32,7 @@ func TestMovedRepository(t *testing.T) {
 	repo.Root, repo.Toplevel = w.root+"-moved", w.root+"-moved"
 	w.git.repos[repo.Root] = repo
 	req := w.request("second")
-	req.Dir = repo.Root
+	req.Spec.Repo = repo.Root
 	second, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestRepositoryUnderTwoNames(t *testing.T) {
 	other.Root, other.Toplevel = w.root+"-mounted", w.root+"-mounted"
 	w.git.repos[other.Root] = other
 	req := w.request("second")
-	req.Dir = other.Root
+	req.Spec.Repo = other.Root
 	second, err := w.createRun(t.Context(), req)
 	if err != nil || second.Repo.Fingerprint != first.Repo.Fingerprint || len(w.git.repaired) != 0 {
 		t.Errorf("got %+v, %v", second, err)
@@ -97,7 +97,7 @@ func TestCopiedRepository(t *testing.T) {
 	copied.Root, copied.Toplevel = w.root+"-copy", w.root+"-copy"
 	w.git.repos[copied.Root] = copied
 	req := w.request("second")
-	req.Dir = copied.Root
+	req.Spec.Repo = copied.Root
 	second, err := w.createRun(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -119,9 +119,11 @@ func TestCopiedRepository(t *testing.T) {
 	}
 }
 
-func TestFingerprint(t *testing.T) {
-	t.Parallel()
-	base, external := t.TempDir(), t.TempDir()
+// inputs makes a folder with files that a run may name as inputs, and others that it may not, and a
+// folder beside it.
+func inputs(t *testing.T) (base, external string) {
+	t.Helper()
+	base, external = t.TempDir(), t.TempDir()
 	mustWrite(t, filepath.Join(base, "docs", "a file.md"), "hello")
 	mustWrite(t, filepath.Join(base, "empty"), "")
 	mustWrite(t, filepath.Join(external, "secret"), "s")
@@ -141,6 +143,12 @@ func TestFingerprint(t *testing.T) {
 	if err := os.Truncate(big, 256<<20+1); err != nil {
 		t.Fatal(err)
 	}
+	return base, external
+}
+
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	base, external := inputs(t)
 	sum := sha256.Sum256([]byte("hello"))
 	hello := hex.EncodeToString(sum[:])
 	repo := agency.Repo{Root: base, Toplevel: base}

@@ -148,7 +148,7 @@ func TestReportsAreTakenAgain(t *testing.T) {
 			}
 			messages, err := w.store.Messages(t.Context(), agency.MessageFilter{Recipient: agency.User})
 			if err != nil || len(messages) != 2 {
-				t.Errorf("%s: told %+v, %v", name, messages, err)
+				t.Errorf("%s: sent %+v, %v", name, messages, err)
 			}
 		})
 	}

@@ -42,7 +42,15 @@ const stepArchive = "archive"
 // runner's configuration differs from the one that the run was made with (unless Force). A later
 // failure leaves the attempt failed and the worktree as it was.
 func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
-	r, release, err := s.Records.hold(ctx, req.Ref)
+	// A removal holds the run until nothing is left to resume.
+	r, err := s.Records.Resolve(ctx, req.Ref)
+	if err == nil && r.Removing != nil {
+		err = beingRemoved(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, release, err := s.Records.Hold(ctx, string(r.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +112,11 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	return resumption, err
 }
 
+// beingRemoved returns the error of a resume that comes too late.
+func beingRemoved(r *agency.Run) error {
+	return agency.Errorf(agency.CodeInvalidState, "%s is being removed", r.Ref()).WithHint("start a new run: agency run --prompt ...")
+}
+
 // checkResumable refuses a run that cannot have another attempt.
 func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart bool) (agency.Repo, error) {
 	refuse := func(format string, args ...any) *agency.Error {
@@ -113,7 +126,7 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 	case r.RemovedAt != nil:
 		return agency.Repo{}, refuse("%s is removed", r.Ref()).WithHint("start a new run: agency run --prompt ...")
 	case r.Removing != nil:
-		return agency.Repo{}, refuse("%s is being removed", r.Ref()).WithHint("start a new run: agency run --prompt ...")
+		return agency.Repo{}, beingRemoved(r)
 	case r.MergedAt != nil:
 		return agency.Repo{}, refuse("%s is merged", r.Ref()).WithHint("start a new run: agency run --prompt ...")
 	case r.Attempt.State == agency.Queued:
@@ -122,7 +135,7 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 		return agency.Repo{}, refuse("%s is running", r.Ref()).
 			WithHint("talk to it: agency send %s TEXT; or stop and start it again: agency resume --restart %s", r.Ref(), r.Ref())
 	}
-	repo, err := s.Repos.of(ctx, r)
+	repo, err := s.Repos.Of(ctx, r)
 	if err != nil {
 		return repo, err
 	}
@@ -154,6 +167,9 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	next := *r
 	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, CreatedAt: s.Now()}
+	if granted := r.Attempt.Network.Grants(true); len(granted) > 0 {
+		next.Attempt.Network = &agency.NetworkUse{Hosts: []string{}, Granted: granted, Refused: []agency.Refusal{}}
+	}
 	first := agency.NewContract(next.Attempt.CreatedAt)
 	next.Attempt.Reported = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
 	env := append(runnerEnv(req.Env, settings.Env, settings.EnvDeny), req.Set...)
@@ -163,7 +179,10 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if !resumption.Continued {
 		conversation = s.Random.uuid()
 	}
-	l := &launching{run: &next, token: s.Random.token(), env: env, settings: &settings}
+	if err := s.Sandbox.Check(ctx, r.Sandbox.Level); err != nil {
+		return nil, nil, err
+	}
+	l := &launching{run: &next, token: s.Random.token(), env: env, settings: &settings, set: append(names(settings.Env), names(req.Set)...)}
 	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
 	}
@@ -201,7 +220,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
 		}
 		r.Attempt, r.ConfigHash = next, hash
-		return append(takeFlag(r, agency.Daemon), agency.EventDraft{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
+		return append(beginAgain(r), agency.EventDraft{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
 	})
 	if err != nil {
 		return err

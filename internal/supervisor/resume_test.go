@@ -97,7 +97,7 @@ func TestResumeIsRefused(t *testing.T) {
 				return agency.RunSettings{}, agency.Errorf(agency.CodeConfigInvalid, "no such runner")
 			}
 		}, false},
-		"unknown": {agency.CodeRunNotFound, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Ref = "nobody" }, false},
+		"unknown": {agency.CodeRunNotFound, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Ref = "unknown" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,13 +223,11 @@ func TestResumeFindsTheConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := agency.Evidence{Source: agency.FromStream, Signal: agency.SignalSession, Conversation: "c-1"}
-	if err := spool.Append(filepath.Join(p.dir, agency.EventsFile), told); err != nil {
+	evidence := agency.Evidence{Source: agency.FromStream, Signal: agency.SignalSession, Conversation: "c-1"}
+	if err := spool.Append(filepath.Join(p.dir, agency.EventsFile), evidence); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	var built agency.CommandRequest
 	w.harness.BuildFunc = func(r agency.CommandRequest, _ *agency.Command) { built = r }
 	got, err := w.sup.ResumeRun(t.Context(), w.resumeRequest(r.Handle))
@@ -271,7 +269,7 @@ func (w *world) wantFailedAttempt(r *agency.Run, number int) {
 		w.t.Errorf("got %+v", a)
 	}
 	if a.ErrorCode == agency.CodeRunnerDisappeared || a.EndedBy == agency.EndedBySessionLost {
-		w.t.Errorf("what agency ended is told as the act of another: %+v", a)
+		w.t.Errorf("what agency ended is evidence as the act of another: %+v", a)
 	}
 	if n := w.sup.Observer.LiveRuns(); n != 0 || len(w.tmux.left()) != 0 {
 		w.t.Errorf("%d live runs, sessions %v", n, w.tmux.left())
@@ -395,9 +393,7 @@ func TestResumeEnv(t *testing.T) {
 		if _, err := w.createRun(t.Context(), create); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 		req := w.resumeRequest("fix-login")
 		req.Set = test.set
 		if _, err := w.sup.ResumeRun(t.Context(), req); err != nil || test.code != "" {

@@ -32,6 +32,38 @@ func boxes(lines []string) []agency.Evidence {
 	}
 }
 
+// A screen that stays the same says more once the agent's own reports have changed: its dialog is
+// still there after a turn, and its input box ends a turn that its title missed.
+func TestScreenThatStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.ScreenFunc = boxes
+		r, p := w.started("fix-login")
+		looks := func(screen string, want agency.Label, evidence ...agency.Evidence) {
+			t.Helper()
+			w.tmux.show(screen)
+			w.tell(p, evidence...)
+			w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+			w.sup.Observer.Look(t.Context(), r.ID)
+			if got := w.label(r.ID); got != want {
+				t.Errorf("%q after %+v: %s", screen, evidence, got)
+			}
+		}
+		title := func(signal agency.Signal) agency.Evidence {
+			return agency.Evidence{Source: agency.FromTitle, Signal: signal}
+		}
+		prompt := agency.Evidence{Source: agency.FromTranscript, Signal: agency.SignalPrompt}
+		looks("trust?", agency.NeedsInput)
+		looks("trust?", agency.Working, title(agency.SignalBusy))
+		looks("trust?", agency.NeedsInput, title(agency.SignalResting))
+		looks("box", agency.Waiting)
+		looks("box", agency.Working, prompt, title(agency.SignalBusy))
+		looks("box", agency.Waiting, title(agency.SignalResting))
+		looks("box", agency.Waiting, prompt)
+	})
+}
+
 // A message waits for the input box of an agent that starts slowly, and is never typed into
 // anything else.
 func TestInputWaitsForItsBox(t *testing.T) {
@@ -121,7 +153,7 @@ func TestAnswerOfTitle(t *testing.T) {
 		_, _, err := w.sup.Input.Answer(t.Context(), allow(r, vague))
 		request := w.sup.Observer.Derive(w.run(r.ID)).Request
 		if codeOf(err) != agency.CodeInvalidState || len(p.link.keys) > 0 || request.Text != "ls" {
-			t.Errorf("an answer to what nobody knew: %v, keys %q, request %+v", err, p.link.keys, request)
+			t.Errorf("an answer to an unknown request: %v, keys %q, request %+v", err, p.link.keys, request)
 		}
 
 		time.Sleep(time.Second)

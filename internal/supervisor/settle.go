@@ -53,6 +53,11 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 	if exit != nil {
 		// The agent's last evidence may have come with its end.
 		s.observer.Finish(ctx, id)
+		s.importBeforeEnd(ctx, id)
+	}
+	if start == nil && exit != nil && exit.EndedBy != agency.EndedByStartFailed {
+		// The runner did run: a full disk may have refused the record of its start.
+		start = &agency.Start{StartedAt: exit.StartedAt, Runner: agency.Process{PID: exit.PID}}
 	}
 	r, err := s.store.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		var drafts []agency.EventDraft
@@ -66,8 +71,10 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 			if err != nil {
 				return nil, err
 			}
-			a.State, a.StartedAt, a.Wrapper, a.RunnerProcess = state, &start.StartedAt, &start.Wrapper, &start.Runner
-			a.Pane = start.Pane
+			a.State, a.StartedAt, a.RunnerProcess, a.Pane = state, &start.StartedAt, &start.Runner, start.Pane
+			if start.Wrapper.PID != 0 {
+				a.Wrapper = &start.Wrapper
+			}
 			drafts = append(drafts, agency.StepDone(stepSession), agency.StepDone(stepStarted))
 			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
@@ -75,6 +82,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 		if exit == nil {
 			return drafts, nil
 		}
+		drafts = append(drafts, useNetwork(a, exit.Network)...)
 		end, err := applyExit(a, exit)
 		if err != nil {
 			return nil, err
@@ -102,6 +110,18 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 		s.live.moved(id)
 	}
 	return nil
+}
+
+// importBeforeEnd brings the commits of an agent in a sandbox into the repository before its
+// attempt is recorded as ended. When that fails, the next look at the run tries again.
+func (s *settler) importBeforeEnd(ctx context.Context, id agency.RunID) {
+	r, err := s.store.Run(ctx, id)
+	if err == nil && r.Sandbox.Level == agency.SandboxProcess && !r.Attempt.State.Final() {
+		_, err = s.repos.Of(ctx, r)
+	}
+	if err != nil {
+		s.log.Warn("import the commits of a sandbox", "run", id, "err", err)
+	}
 }
 
 // applyExit settles an attempt with its exit record.
@@ -168,8 +188,10 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 		// Agency was about to end it.
 		return false, s.takeBack(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
 	case locked && s.onlyWaits(start, exit):
-		// The wrapper ends when it is told that the attempt has ended.
+		// The wrapper ends when it learns that the attempt has ended.
 		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
+	case locked && a.State == agency.Running:
+		return true, nil // its start is in the record, and its end is not yet due
 	case locked:
 		// Even with an exit record: the wrapper may still be ending what the runner left behind.
 		return true, s.record(ctx, r.ID, r.Attempt.Number, start, nil)
@@ -262,35 +284,22 @@ func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 }
 
 // lose settles an attempt whose wrapper died without an exit record. It first ends the runner that
-// the wrapper left, so that no agent works on after the record says that it ended.
+// the wrapper left, so that no agent works on after its end is in the record.
 func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
 	if err := s.endRunner(ctx, r, start); err != nil {
 		return err
 	}
 	killpoint.At("settle.ended")
 	s.observer.Finish(ctx, r.ID)
-	number, changed := r.Attempt.Number, false
-	settled, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
-		a := &r.Attempt
-		changed = false
-		if a.Number != number || a.State.Final() {
-			return nil, nil
-		}
-		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
-		if err != nil {
-			return nil, err
-		}
-		if a.State == agency.Queued && start != nil {
+	s.importBeforeEnd(ctx, r.ID)
+	settled, changed, err := s.recordLost(ctx, r, func(a *agency.Attempt, was agency.State) {
+		if was == agency.Queued && start != nil {
 			a.StartedAt, a.Wrapper, a.RunnerProcess = &start.StartedAt, &start.Wrapper, &start.Runner
 		}
-		now := s.now()
-		a.State, a.EndedAt = state, &now
 		s.observer.Keep(r.ID, a)
-		if state == agency.Failed {
+		if a.State == agency.Failed {
 			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
 		}
-		changed = true
-		return []agency.EventDraft{endDraft(a)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the loss of %s: %w", r.Ref(), err)
@@ -300,8 +309,31 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 		s.views.write(ctx, settled)
 		s.endStopped(settled)
 	}
-	s.forget(settled, number)
+	s.forget(settled, r.Attempt.Number)
 	return nil
+}
+
+// recordLost records the end of an attempt that left no exit record, as edit completes it from the
+// state before. changed is false when the attempt has ended already, or is not the newest one.
+func (s *settler) recordLost(ctx context.Context, r *agency.Run, edit func(a *agency.Attempt, was agency.State)) (lost *agency.Run, changed bool, err error) {
+	number := r.Attempt.Number
+	lost, err = s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+		a := &r.Attempt
+		changed = false
+		if a.Number != number || a.State.Final() {
+			return nil, nil
+		}
+		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
+		if err != nil {
+			return nil, err
+		}
+		now, was := s.now(), a.State
+		a.State, a.EndedAt = state, &now
+		edit(a, was)
+		changed = true
+		return []agency.EventDraft{endDraft(a)}, nil
+	})
+	return lost, changed, err
 }
 
 // endRunner ends what a killed wrapper left running of an attempt.
@@ -334,18 +366,20 @@ func (s *settler) endLeftovers(ctx context.Context, r *agency.Run, wrapper, root
 }
 
 // settleWhenDead settles a run whose wrapper's connection ended, once it is clear whether the
-// wrapper lives. A dying process closes its connection a moment before it releases its lock.
-func (s *settler) settleWhenDead(id agency.RunID) {
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+// wrapper lives. A dying process closes its connection a moment before it releases its lock. A
+// start that is being taken back is taken back whether or not its wrapper is connected. It looks
+// for the first time after wait.
+func (s *settler) settleWhenDead(id agency.RunID, wait time.Duration) {
+	for ; ; wait = min(2*wait, time.Second) {
 		select {
 		case <-time.After(wait):
 		case <-s.life.ctx.Done():
 			return
 		}
-		if s.live.link(id) != nil {
+		r, err := s.store.Run(s.life.ctx, id)
+		if err == nil && s.live.link(id) != nil && (r.Attempt.State.Final() || r.Attempt.ErrorCode == "") {
 			return
 		}
-		r, err := s.store.Run(s.life.ctx, id)
 		if err == nil {
 			var alive bool
 			if alive, err = s.settle(s.life.ctx, r); err == nil && !alive {
@@ -358,6 +392,13 @@ func (s *settler) settleWhenDead(id agency.RunID) {
 	}
 }
 
+// How long to wait before the first look at a wrapper without a connection: one that has just lost
+// it may be dying, and one that lived when the daemon started tries to connect four times a second.
+const (
+	soon      = 5 * time.Millisecond
+	reconnect = 300 * time.Millisecond
+)
+
 // reconcile settles every run that is recorded as live.
 func (s *Supervisor) reconcile(ctx context.Context) error {
 	if err := s.Git.FreeClaims(ctx); err != nil {
@@ -369,17 +410,15 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	}
 	for i := range runs {
 		r := &runs[i]
-		alive, err := s.settler.settle(ctx, r)
-		if err != nil {
+		alive, err := s.settler.adopt(ctx, r)
+		switch {
+		case err != nil:
 			// One run that cannot be settled must not keep the others unsupervised.
 			s.Log.Error("settle run", "run", r.ID, "err", err)
 			s.settler.track(r)
-		}
-		if alive && err == nil {
-			alive, err = s.settler.continueStart(ctx, r)
-		}
-		if alive || err != nil {
-			s.life.Go(func() { s.settler.settleWhenDead(r.ID) })
+			s.life.Go(func() { s.settler.adoptLater(r.ID) })
+		case alive:
+			s.life.Go(func() { s.settler.settleWhenDead(r.ID, reconnect) })
 		}
 		if alive {
 			s.Observer.ReadStatusFiles(r) // before the first answer
@@ -398,9 +437,47 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 		}
 		if err := s.settler.undoUnstarted(ctx, kept[i].ID); err != nil {
 			s.Log.Error("undo creation", "run", kept[i].ID, "err", err)
+			s.life.Go(func() { s.settler.adoptLater(kept[i].ID) })
 		}
 	}
 	return s.settler.endSessions(ctx)
+}
+
+// adopt settles a run that an earlier daemon left live, and decides whether its start continues.
+func (s *settler) adopt(ctx context.Context, r *agency.Run) (alive bool, err error) {
+	alive, err = s.settle(ctx, r)
+	if alive && err == nil && r.Attempt.State == agency.Queued {
+		alive, err = s.continueStart(ctx, r)
+	}
+	return alive, err
+}
+
+// adoptLater repeats what the start of the daemon could not do for a run, until it can.
+func (s *settler) adoptLater(id agency.RunID) {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Minute) {
+		select {
+		case <-time.After(wait):
+		case <-s.life.ctx.Done():
+			return
+		}
+		alive := false
+		r, err := s.store.Run(s.life.ctx, id)
+		if err == nil {
+			alive, err = s.adopt(s.life.ctx, r)
+		}
+		if err == nil {
+			err = s.undoUnstarted(s.life.ctx, id)
+		}
+		switch {
+		case err == nil && alive:
+			s.settleWhenDead(id, soon)
+			return
+		case err == nil:
+			return
+		case s.life.ctx.Err() == nil:
+			s.log.Error("settle run", "run", id, "err", err)
+		}
+	}
 }
 
 // continueStart decides on a wrapper that may wait to be let go, because the daemon that started it

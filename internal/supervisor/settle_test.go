@@ -138,91 +138,112 @@ func (w *world) insert(t *rapid.T) *wrapper {
 func TestFactsAloneDecideTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawFacts(t)
-		p := w.insert(t)
-		fine := func(err error) {
-			if err != nil && !agency.IsCode(err, agency.CodePermissionDenied) { // an ended attempt is fenced
-				t.Fatal(err)
-			}
-		}
-		start := &p.start
-		if !f.start {
-			start = nil
-		}
-		update := func(exit *agency.Exit) {
-			fine(w.sup.Update(ctx, p.id, 1, agency.WrapperUpdate{Start: start, Exit: exit}))
-		}
-		// A client requests a stop while it sees the run running.
-		stop := func(r *agency.Run) ([]agency.EventDraft, error) {
-			if r.Attempt.State != agency.Running || f.stop {
-				return nil, nil
-			}
-			f.stop, r.Attempt.StopRequestedAt = true, new(time.Now())
-			return []agency.EventDraft{{Type: agency.AttemptStopping}}, nil
-		}
-		if f.exit != nil {
-			f.exit.RunID, f.exit.Attempt, f.exit.EndedAt = p.id, 1, time.Now().UTC().Truncate(time.Millisecond)
-		}
-		var recorded *agency.Exit // the exit that the wrapper has written
-		released := false
-		greeted := false // a wrapper introduces itself first, and a daemon looks for wrappers when it starts
-		save := func() { // the start record is written before the end
-			w.attempts.change(p.dir, func(h *onHost) { h.start = start })
+		s := &story{w: w, facts: drawFacts(t), p: w.insert(t)}
+		if s.facts.exit != nil {
+			s.facts.exit.RunID, s.facts.exit.Attempt, s.facts.exit.EndedAt = s.p.id, 1, time.Now().UTC().Truncate(time.Millisecond)
 		}
 		actions := []string{"connect", "update", "disconnect", "restart", "save start", "word", "stop", "exit", "old update", "release"}
 		for i, action := range rapid.SliceOfN(rapid.SampledFrom(actions), 0, 12).Draw(t, "actions") {
-			switch {
-			case action == "restart":
-				w.restart()
-				greeted = true
-			case action == "disconnect":
-				w.sup.Disconnect(p.id, 1, p.link)
-			case action == "stop":
-				_, err := w.store.ChangeRun(ctx, p.id, stop)
-				fine(err)
-			case released:
-				// A wrapper that is gone sends nothing.
-			case action == "connect":
-				p.link = &fakeLink{}
-				fine(p.connect())
-				greeted = true
-			case action == "save start":
-				save()
-			case action == "word" && f.start && recorded == nil:
-				f.word = fmt.Sprintf("step %d", i)
-				w.say(t, p.id, f.word)
-			case action == "update" && greeted:
-				update(recorded)
-			case action == "old update" && greeted:
-				update(nil)
-			case action == "exit" && f.exit != nil:
-				save()
-				recorded = f.exit
-				w.attempts.change(p.dir, func(h *onHost) { h.exit = recorded })
-			case action == "release" && (f.exit == nil || recorded != nil):
-				save()
-				released = true
-				w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
-			}
+			s.act(t, i, action)
 		}
-		save()
-		w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = f.exit, false })
+		s.saveStart()
+		w.attempts.change(s.p.dir, func(h *onHost) { h.exit, h.locked = s.facts.exit, false })
 		w.restart()
-		if diff := cmp.Diff(f.outcome(), w.outcome(p.id)); diff != "" {
+		if diff := cmp.Diff(s.facts.outcome(), w.outcome(s.p.id)); diff != "" {
 			t.Fatalf("outcome (-want +got):\n%s", diff)
 		}
 		if n := w.sup.Observer.LiveRuns(); n != 0 {
 			t.Fatalf("%d live runs", n)
 		}
-		before, seq := w.run(p.id), w.lastSeq()
+		before, seq := w.run(s.p.id), w.lastSeq()
 		w.restart()
-		fine(p.w.sup.Update(ctx, p.id, 1, agency.WrapperUpdate{Start: start, Exit: f.exit}))
-		if diff := cmp.Diff(before, w.run(p.id)); diff != "" || w.lastSeq() != seq {
+		s.update(t, s.facts.exit)
+		if diff := cmp.Diff(before, w.run(s.p.id)); diff != "" || w.lastSeq() != seq {
 			t.Fatalf("settled again it changed, %d events:\n%s", w.lastSeq()-seq, diff)
 		}
 	})
+}
+
+// story is an attempt to which things happen that its facts allow, in any order.
+type story struct {
+	w        *world
+	facts    facts
+	p        *wrapper
+	recorded *agency.Exit // the exit that the wrapper has written
+	released bool
+	greeted  bool // a wrapper introduces itself first, and a daemon looks for wrappers when it starts
+}
+
+// act lets the i-th thing happen, unless it cannot happen now.
+func (s *story) act(t *rapid.T, i int, action string) {
+	switch {
+	case action == "restart":
+		s.w.restart()
+		s.greeted = true
+	case action == "disconnect":
+		s.w.sup.Disconnect(s.p.id, 1, s.p.link)
+	case action == "stop":
+		_, err := s.w.store.ChangeRun(context.Background(), s.p.id, s.stop)
+		fine(t, err)
+	case s.released:
+		// A wrapper that is gone sends nothing.
+	case action == "connect":
+		s.p.link = &fakeLink{}
+		fine(t, s.p.connect())
+		s.greeted = true
+	case action == "save start":
+		s.saveStart()
+	case action == "word" && s.facts.start && s.recorded == nil:
+		s.facts.word = fmt.Sprintf("step %d", i)
+		s.w.say(t, s.p.id, s.facts.word)
+	case action == "update" && s.greeted:
+		s.update(t, s.recorded)
+	case action == "old update" && s.greeted:
+		s.update(t, nil)
+	case action == "exit" && s.facts.exit != nil:
+		s.saveStart()
+		s.recorded = s.facts.exit
+		s.w.attempts.change(s.p.dir, func(h *onHost) { h.exit = s.recorded })
+	case action == "release" && (s.facts.exit == nil || s.recorded != nil):
+		s.saveStart()
+		s.released = true
+		s.w.attempts.change(s.p.dir, func(h *onHost) { h.locked = false })
+	}
+}
+
+// started returns the record of the start; nil when the runner did not start.
+func (s *story) started() *agency.Start {
+	if !s.facts.start {
+		return nil
+	}
+	return &s.p.start
+}
+
+// saveStart writes the record of the start, which is written before the end.
+func (s *story) saveStart() {
+	s.w.attempts.change(s.p.dir, func(h *onHost) { h.start = s.started() })
+}
+
+// update sends what the wrapper knows.
+func (s *story) update(t *rapid.T, exit *agency.Exit) {
+	fine(t, s.w.sup.Update(context.Background(), s.p.id, 1, agency.WrapperUpdate{Start: s.started(), Exit: exit}))
+}
+
+// stop is a client's request for a stop while it sees the run running.
+func (s *story) stop(r *agency.Run) ([]agency.EventDraft, error) {
+	if r.Attempt.State != agency.Running || s.facts.stop {
+		return nil, nil
+	}
+	s.facts.stop, r.Attempt.StopRequestedAt = true, new(time.Now())
+	return []agency.EventDraft{{Type: agency.AttemptStopping}}, nil
+}
+
+// fine fails the test for an error other than the refusal of an ended attempt, which is fenced.
+func fine(t *rapid.T, err error) {
+	if err != nil && !agency.IsCode(err, agency.CodePermissionDenied) {
+		t.Fatal(err)
+	}
 }
 
 // say makes the agent of a run write its status file.
@@ -355,7 +376,7 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !intended {
-		t.Error("the wrapper was told before the intent was written")
+		t.Error("the wrapper was asked before the intent was written")
 	}
 	if got.Attempt.State != agency.Killed || got.RemovedAt != nil || len(w.tmux.left()) != 0 || w.count(r.ID, agency.AttemptEnded) != 1 {
 		t.Errorf("got %+v, sessions %v", got.Attempt, w.tmux.left())
@@ -464,9 +485,7 @@ func TestStateFileIsWrittenAgain(t *testing.T) {
 				if err := errors.Join(os.Rename(meta, meta+".away"), os.Mkdir(meta, 0o700)); err != nil { // it cannot be replaced
 					t.Fatal(err)
 				}
-				if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-					t.Fatal(err)
-				}
+				p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 				if got := mustRead(t, state); !strings.Contains(got, "ACTIVE") {
 					t.Fatalf("it was written: %s", got)
 				}

@@ -246,7 +246,7 @@ func TestWindow(t *testing.T) {
 	}
 	w.create("before")
 	if _, err := os.Stat(filepath.Join(w.root, "agent_runs")); !os.IsNotExist(err) {
-		t.Errorf("a window that nobody wants: %v", err)
+		t.Errorf("a window that was not configured: %v", err)
 	}
 	w.project("[project]\nagent_runs = true\n")
 	one := w.ended("one")

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"agency"
@@ -20,7 +22,7 @@ type Work struct {
 // runs. The worktree, its index and its branch stay as they are. It returns nil when there is
 // nothing to save.
 func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, *agency.Saved, error) {
-	r, release, err := s.Records.hold(ctx, ref)
+	r, release, err := s.Records.Hold(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,7 +30,7 @@ func (s *Supervisor) SnapshotRun(ctx context.Context, ref string) (*agency.Run, 
 	if r.RemovedAt != nil {
 		return nil, nil, agency.Errorf(agency.CodeInvalidState, "%s is removed and has no worktree", r.Ref()).WithHint("agency snapshot ls %s", r.Ref())
 	}
-	repo, err := s.Repos.of(ctx, r)
+	repo, err := s.Repos.Of(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +80,7 @@ func (w *Work) Restore(ctx context.Context, ref string, number int, branch strin
 	if branch == "" {
 		branch = w.git.OwnBranch(repo, fmt.Sprintf("agency/restored-%s-%d", r.Handle, found.Number))
 	}
-	unlock, err := w.repos.lock(ctx, r.Repo.Fingerprint)
+	unlock, err := w.repos.Lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return nil, "", err
 	}
@@ -110,7 +112,7 @@ func (w *Work) runAndRepo(ctx context.Context, ref string) (*agency.Run, agency.
 	if err != nil {
 		return nil, agency.Repo{}, err
 	}
-	repo, err := w.repos.of(ctx, r)
+	repo, err := w.repos.Of(ctx, r)
 	return r, repo, err
 }
 
@@ -118,15 +120,11 @@ func (w *Work) runAndRepo(ctx context.Context, ref string) (*agency.Run, agency.
 // snapshot. A snapshot of the worktree saves its commits, but the worktree may be gone, or have
 // something else checked out.
 func (w *Work) checkSaved(ctx context.Context, r *agency.Run, repo agency.Repo) error {
-	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
+	saved, err := w.savedRefs(ctx, r, repo)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unmerged work on %s: %w", r.Branch, err)
 	}
-	known, saved := []string{}, map[string]string{}
-	for i := range snapshots {
-		known = append(known, snapshots[i].Commit)
-		saved[snapshots[i].Ref] = snapshots[i].Commit
-	}
+	known := slices.Collect(maps.Values(saved))
 	if len(saved) > 0 {
 		if err := w.git.Prove(ctx, repo, r.Worktree, r.Commit, saved); err != nil {
 			return err
@@ -175,26 +173,43 @@ func (w *Work) saveDirty(ctx context.Context, r *agency.Run, repo agency.Repo, w
 	return &saved, err
 }
 
-// savedCommits returns the commits of a run's snapshots, if the repository is proven to have them.
-func (w *Work) savedCommits(ctx context.Context, r *agency.Run, repo agency.Repo) ([]string, error) {
+// savedRefs returns the commits of a run that are kept under refs of agency's own, by these refs:
+// its snapshots, and the sources of its landings.
+func (w *Work) savedRefs(ctx context.Context, r *agency.Run, repo agency.Repo) (map[string]string, error) {
 	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
-	if err != nil || len(snapshots) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	commits, saved := []string{}, map[string]string{}
+	saved := map[string]string{}
 	for i := range snapshots {
-		commits = append(commits, snapshots[i].Commit)
 		saved[snapshots[i].Ref] = snapshots[i].Commit
 	}
+	landings, err := w.store.Landings(ctx, r.ID)
+	for i := range landings {
+		if landings[i].State == agency.LandingLanded {
+			saved[agency.LandingRef(landings[i].ID, "source")] = landings[i].Source
+		}
+	}
+	return saved, err
+}
+
+// savedCommits returns the commits of savedRefs, if the repository is proven to have them.
+func (w *Work) savedCommits(ctx context.Context, r *agency.Run, repo agency.Repo) ([]string, error) {
+	saved, err := w.savedRefs(ctx, r, repo)
+	if err != nil || len(saved) == 0 {
+		return nil, err
+	}
+	commits := slices.Collect(maps.Values(saved))
 	if err := w.git.Prove(ctx, repo, r.Worktree, r.Commit, saved); err != nil {
 		return nil, nil //nolint:nilerr // what is not proven is saved again
 	}
 	return commits, nil
 }
 
-// saveWork takes a snapshot of a worktree with changes, or with commits that are in no other branch
-// and no snapshot.
-func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, discard bool, removal *Removal) error {
+// saveWork takes a snapshot of a worktree with changes that the newest one does not have, or with
+// commits that would be lost: they are in no snapshot, and on no branch that stays. stays is
+// whether the run's own does.
+func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, stays bool, removal *Removal) error {
 	facts, err := w.git.Inspect(ctx, repo, r.Worktree, r.Commit)
 	if err != nil {
 		return agency.Errorf(agency.CodeCleanupFailed, "look for unsaved work: %w", err)
@@ -209,18 +224,71 @@ func (w *Work) saveWork(ctx context.Context, r *agency.Run, repo agency.Repo, di
 	}
 	// Commits on a detached HEAD, or on a branch that the agent made, are not on the run's branch.
 	elsewhere := facts.Branch != r.Branch && facts.Ahead > 0
-	if !facts.Dirty && !elsewhere && (!unmerged || facts.Branch != r.Branch) {
-		return nil
+	kept := !unmerged || facts.Branch != r.Branch || stays && w.onBranch(ctx, r, repo, facts.Head)
+	if !elsewhere && kept {
+		if !facts.Dirty || w.landedWhole(ctx, r, repo) {
+			return nil
+		}
+		if removal.Snapshot = w.savedWhole(ctx, r, repo, facts.Head); removal.Snapshot != nil {
+			return nil
+		}
 	}
 	saved, err := w.snapshot(ctx, r, repo, "before its worktree was removed")
 	if err != nil {
 		return err
 	}
-	if len(saved.Nested) > 0 && !discard {
+	if len(saved.Nested) > 0 {
 		return agency.Errorf(agency.CodeCleanupFailed, "the worktree of %s holds other repositories, whose work agency cannot save: %s", r.Ref(), strings.Join(saved.Nested, ", ")).
 			WithDetail("nested", saved.Nested).
 			WithHint("save or push them first, or give them up: agency rm --discard %s", r.Ref())
 	}
 	removal.Snapshot = &saved
 	return nil
+}
+
+// savedWhole returns the newest snapshot of a run, if it has all that is in the files and in the
+// index of the worktree, whose HEAD is head, and the repository is proven to have it; otherwise
+// nil. What cannot be read is not proven.
+func (w *Work) savedWhole(ctx context.Context, r *agency.Run, repo agency.Repo, head string) *agency.Saved {
+	snapshots, err := w.git.Snapshots(ctx, repo, r.ID)
+	if err != nil || len(snapshots) == 0 {
+		return nil
+	}
+	newest := snapshots[len(snapshots)-1]
+	if holds, err := w.git.Holds(ctx, repo, r.Worktree, newest.Commit); err != nil || !holds {
+		return nil
+	}
+	if w.git.Prove(ctx, repo, r.Worktree, r.Commit, map[string]string{newest.Ref: newest.Commit}) != nil {
+		return nil
+	}
+	changes, err := w.git.Changes(ctx, repo, head, newest.Commit)
+	if err != nil {
+		return nil
+	}
+	return &agency.Saved{Ref: newest.Ref, Commit: newest.Commit, Files: len(changes), Nested: []string{}}
+}
+
+// landedWhole reports whether a landing of the run brought in all that is in the files and in the
+// index of its worktree, and the repository is proven to have the source of it. What cannot be read
+// is not proven.
+func (w *Work) landedWhole(ctx context.Context, r *agency.Run, repo agency.Repo) bool {
+	landings, err := w.store.Landings(ctx, r.ID)
+	if err != nil {
+		return false
+	}
+	for i := range slices.Backward(landings) {
+		l := &landings[i]
+		if l.State != agency.LandingLanded {
+			continue
+		}
+		holds, err := w.git.Holds(ctx, repo, r.Worktree, l.Source)
+		return err == nil && holds && w.git.Prove(ctx, repo, r.Worktree, r.Commit, map[string]string{agency.LandingRef(l.ID, "source"): l.Source}) == nil
+	}
+	return false
+}
+
+// onBranch reports whether the repository is proven to have a commit as the tip of the run's
+// branch, outside of the worktree.
+func (w *Work) onBranch(ctx context.Context, r *agency.Run, repo agency.Repo, commit string) bool {
+	return w.git.Prove(ctx, repo, r.Worktree, r.Commit, map[string]string{"refs/heads/" + r.Branch: commit}) == nil
 }

@@ -52,9 +52,7 @@ func TestAStaleSettleWatchesNothing(t *testing.T) {
 	w := newWorld(t)
 	r, p := w.started("fix-login")
 	stale := w.run(r.ID)
-	if err := p.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-		t.Fatal(err)
-	}
+	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 	if err := w.sup.Settle(t.Context(), stale); err != nil {
 		t.Fatal(err)
 	}

@@ -15,26 +15,26 @@ import (
 
 // lingering returns a run whose agent takes a while to end, and counts the stops and forced stops
 // that it gets.
-func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *wrapper, told, insisted *atomic.Int32) {
+func (w *world) lingering(name string, takes time.Duration) (r *agency.Run, p *wrapper, asked, forced *atomic.Int32) {
 	w.t.Helper()
 	r, p = w.started(name)
-	told, insisted = new(atomic.Int32), new(atomic.Int32)
+	asked, forced = new(atomic.Int32), new(atomic.Int32)
 	p.link.StopFunc = func(by agency.EndedBy) error {
-		if told.Add(1) == 1 {
+		if asked.Add(1) == 1 {
 			w.after(takes, func() { _ = p.end(agency.Exit{ExitCode: 9, EndedBy: by}) })
 		}
 		return nil
 	}
-	p.link.Insisted = func() error { insisted.Add(1); return nil }
-	return r, p, told, insisted
+	p.link.ForceFunc = func() error { forced.Add(1); return nil }
+	return r, p, asked, forced
 }
 
 // An agent keeps its grace while others join its stop: only a user who asks twice ends it.
 func TestOnlyTheUserForces(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		join     func(w *world, r *agency.Run, p *wrapper)
-		insisted int32
+		join   func(w *world, r *agency.Run, p *wrapper)
+		forced int32
 	}{
 		"the scheduler": {func(w *world, r *agency.Run, _ *wrapper) {
 			for range 2 {
@@ -60,14 +60,14 @@ func TestOnlyTheUserForces(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				r, p, told, insisted := w.lingering("fix-login", 5*time.Second)
+				r, p, asked, forced := w.lingering("fix-login", 5*time.Second)
 				stopped := make(chan error, 1)
 				go func() { _, err := w.sup.StopRun(context.Background(), "fix-login"); stopped <- err }()
 				time.Sleep(time.Second)
 				test.join(w, r, p)
 				synctest.Wait()
-				if told.Load()+insisted.Load() < 2 || insisted.Load() != test.insisted {
-					t.Errorf("told %d times, insisted %d times, want %d", told.Load(), insisted.Load(), test.insisted)
+				if asked.Load()+forced.Load() < 2 || forced.Load() != test.forced {
+					t.Errorf("asked %d times, forced %d times, want %d", asked.Load(), forced.Load(), test.forced)
 				}
 				if err := <-stopped; err != nil {
 					t.Error(err)
@@ -83,14 +83,14 @@ func TestTheUserJoinsAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r, _, told, insisted := w.lingering("fix-login", 5*time.Second)
+		r, _, asked, forced := w.lingering("fix-login", 5*time.Second)
 		w.call(func() { _ = w.sup.StopAttempt(context.Background(), r.ID, 1) })
 		time.Sleep(time.Second)
 		if _, err := w.sup.StopRun(t.Context(), "fix-login"); err != nil {
 			t.Error(err)
 		}
-		if told.Load() != 2 || insisted.Load() != 0 {
-			t.Errorf("told %d times, insisted %d times", told.Load(), insisted.Load())
+		if asked.Load() != 2 || forced.Load() != 0 {
+			t.Errorf("asked %d times, forced %d times", asked.Load(), forced.Load())
 		}
 		synctest.Wait()
 	})
@@ -121,9 +121,7 @@ func TestStopBySignalAgain(t *testing.T) {
 		if len(signals) != 3 || signals[0] != want[0] || signals[1] != want[1] || signals[2] != want[2] {
 			t.Errorf("got signals %v, want %v", signals, want)
 		}
-		if err := p.end(agency.Exit{EndedBy: agency.EndedByStop}); err != nil {
-			t.Fatal(err)
-		}
+		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByStop})
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
@@ -132,7 +130,7 @@ func TestStopBySignalAgain(t *testing.T) {
 }
 
 // patient gives the agents of new runs a grace of five minutes.
-func (w *world) patient(name string) supervisor.CreateRequest {
+func (w *world) patient(name string) supervisor.NewRun {
 	req := w.request(name)
 	req.Settings.Grace = 5 * time.Minute
 	return req

@@ -15,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/supervisor/observe"
+	"agency/internal/supervisor/standby"
 )
 
 // Store is the durable record. Each writing method is one transaction together with its events.
@@ -34,7 +35,11 @@ type Store interface {
 	Run(ctx context.Context, id agency.RunID) (*agency.Run, error)
 	Spec(ctx context.Context, id agency.RunID) ([]byte, error)
 	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
+	// List is Runs for long lists: the runs are shared, and only to be read.
+	List(ctx context.Context, f agency.Filter) ([]*agency.Run, error)
 	MatchRuns(ctx context.Context, ref string, limit int) ([]agency.Run, error)
+	// AgentAddresses returns how agents of sessions are named, those of the newest session first.
+	AgentAddresses(ctx context.Context, limit int) ([]agency.AgentAddress, error)
 	Attempts(ctx context.Context, id agency.RunID) ([]agency.Attempt, error)
 	PutRepo(ctx context.Context, repo agency.Repo) error
 	Repo(ctx context.Context, fingerprint string) (*agency.Repo, error)
@@ -43,14 +48,22 @@ type Store interface {
 	RevokeTrust(ctx context.Context, repo agency.Repo) (revoked int, err error)
 	SendMessage(ctx context.Context, m *agency.Message, recipients []string, dead string) error
 	Messages(ctx context.Context, f agency.MessageFilter) ([]agency.Message, error)
+	// Landings returns the landings of a run, the oldest first.
+	Landings(ctx context.Context, run agency.RunID) ([]agency.Landing, error)
 	DeliverMessages(ctx context.Context, recipient string, seqs []int64) error
 	Append(ctx context.Context, drafts ...agency.EventDraft) error
 	Changed() <-chan struct{}
+	// Events returns the events after a sequence number, those of one run if it is given.
+	Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error)
+	LastSeq(ctx context.Context) (int64, error)
 }
 
 // Git is what the supervisor needs from git.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
+	// Recall is Discover without the hooks. It asks git only when something changed since it last
+	// did.
+	Recall(ctx context.Context, dir string) (agency.Repo, error)
 	// ID returns the identity of the repository with a git common directory, read without git;
 	// empty when it has none.
 	ID(commonDir string) (string, error)
@@ -65,12 +78,16 @@ type Git interface {
 	// when they are trusted.
 	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error
 	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
-	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
 	// Leftover reports whether files of a worktree, or git's entry for it, are left.
 	Leftover(repo agency.Repo, path string) (bool, error)
 	Made(ctx context.Context, repo agency.Repo, worktree string) (bool, error)
 	HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error)
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
+	// MadeBranch reports whether AddWorktree made a branch for a worktree.
+	MadeBranch(ctx context.Context, repo agency.Repo, worktree, branch string) (bool, error)
+	// UndoBranch deletes the branch that AddWorktree made for a worktree, unless it was used since.
+	// left reports whether it stays.
+	UndoBranch(ctx context.Context, repo agency.Repo, worktree, branch, commit string) (left bool, err error)
 	Exclude(repo agency.Repo, pattern string) error
 	// Record saves the parts of the repository's git configuration that matter for a run, and
 	// returns the repository with the name of the saved copy.
@@ -89,6 +106,8 @@ type Git interface {
 	// Prove checks that the repository itself has commits under their refs, by name, with
 	// everything that base does not have.
 	Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error
+	// Holds reports whether a commit has all that is in the files and in the index of a worktree.
+	Holds(ctx context.Context, repo agency.Repo, worktree, commit string) (bool, error)
 	Snapshots(ctx context.Context, repo agency.Repo, id agency.RunID) ([]agency.Snapshot, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
 	// Diff compares the commit from with the commit to or, when to is empty, with everything in a
@@ -97,8 +116,15 @@ type Git interface {
 	// DiffStat counts what Diff would show, and the commits.
 	DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
-	DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error
+	DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
+	standby.Git
+	// Private makes or renews the repository of an agent in a sandbox, in the folder dir. Import
+	// brings its commits into the real one; what is not on the run's branch goes below keep.
+	Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)
+	Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error
+	// TakeStandby creates a branch at the commit of a standby and puts its worktree on it.
+	TakeStandby(ctx context.Context, repo agency.Repo, path, branch, commit string) error
 	// FreeClaims removes the locks of git processes that were killed while they wrote one of
 	// agency's refs.
 	FreeClaims(ctx context.Context) error
@@ -111,6 +137,8 @@ type Tmux interface {
 	// StartSession starts a program in a session of the run's own, in its worktree.
 	StartSession(ctx context.Context, r *agency.Run, argv []string) error
 	Exists(ctx context.Context, name string) (bool, error)
+	// Runs reports whether a program runs in a session; a session outlives its program.
+	Runs(ctx context.Context, name string) (bool, error)
 	Kill(ctx context.Context, name string) error
 	Sessions(ctx context.Context) ([]string, error)
 	Socket() string
@@ -121,7 +149,9 @@ type Harness interface {
 	observe.Harness
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r agency.CommandRequest) (agency.Command, error)
-	// ShowsReady reports whether Screen can tell when the terminal of such an agent takes a
+	// State returns where an agent with this environment keeps its state for a worktree.
+	State(kind agency.RunnerKind, env agency.Environ, worktree string) agency.SandboxState
+	// ShowsReady reports whether Screen can recognize when the terminal of such an agent takes a
 	// message.
 	ShowsReady(r agency.Runner) bool
 	// Sight reads what an agent's terminal shows, before something is typed.
@@ -160,6 +190,8 @@ type Link interface {
 	Force(ctx context.Context) error
 	// Environ returns the environment that the runner was given.
 	Environ(ctx context.Context) ([]string, error)
+	// Allow lets the runner reach more hosts. It can be repeated.
+	Allow(ctx context.Context, entries []string) error
 	// Go lets a wrapper that waits for it start its runner. It can be repeated.
 	Go(ctx context.Context) error
 	Close() error
@@ -191,6 +223,7 @@ type Deps struct {
 	Git            Git
 	Tmux           Tmux
 	Harness        Harness
+	Sandbox        Sandbox
 	Attempts       Attempts
 	Watcher        Watcher
 	Spool          observe.Spool
@@ -202,6 +235,11 @@ type Deps struct {
 	// NeededBy returns the session that needs a run, which must then not be removed; empty is none.
 	NeededBy func(ctx context.Context, id agency.RunID) (agency.SessionID, error)
 	Room     func() error // returns why the disk has no room for another run
+	// Standbys returns how many standby worktrees a repository has at most, and Spare why the
+	// machine has nothing to spare for them now.
+	Standbys func() int
+	Spare    func() error
+	Boot     string // identifies the time since the machine started
 	Log      *slog.Logger
 	Now      func() time.Time                    // never runs backwards
 	Elapsed  func(since time.Time) time.Duration // how much of the time since then really passed
@@ -240,10 +278,13 @@ type Supervisor struct {
 	Observer  *observe.Observer
 	views     *views
 	Marks     *Marks
+	Standbys  *standby.Pool
 	Input     *Input
 	settler   *settler
 	launcher  *launcher
+	remover   *remover
 	Query     *Query
+	Counter   *Counter // a service of its own
 }
 
 // New returns a supervisor. It does nothing until Start.
@@ -271,15 +312,31 @@ func New(deps Deps, settings Settings) *Supervisor {
 		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
 		attempts: deps.Attempts, log: deps.Log, now: deps.Now, life: s.life,
 	}
+	s.remover = &remover{
+		store: s.Records, repos: s.Repos, work: s.Work, settler: s.settler, views: s.views, git: deps.Git, tmux: deps.Tmux, log: deps.Log, now: deps.Now,
+	}
+	s.Standbys = standby.New(standby.Deps{
+		Home: settings.Home, Git: deps.Git, Boot: deps.Boot, Lock: s.Repos.Lock, Count: deps.Standbys, Spare: deps.Spare, Log: deps.Log, Now: deps.Now,
+		NewID: func() string { return string(agency.NewRunID(deps.Now(), [10]byte(deps.Random.bytes(10)))) },
+		Taken: func(ctx context.Context, worktree string) (bool, error) {
+			runs, err := deps.Store.Runs(ctx, agency.Filter{Worktree: worktree, Removed: true})
+			return len(runs) > 0, err
+		},
+		End: func(ctx context.Context, mark string) error {
+			_, err := deps.Attempts.EndTree(ctx, agency.Process{}, agency.Process{}, []string{mark}, 2*time.Second)
+			return err
+		},
+	})
 	s.launcher = &launcher{
 		Settings: settings, store: s.Records, live: s.Live, repos: s.Repos, projects: s.Projects, views: s.views, settler: s.settler,
-		git: deps.Git, tmux: deps.Tmux, harness: deps.Harness, attempts: deps.Attempts, scaffold: deps.Scaffold, contract: deps.Contract,
+		standbys: s.Standbys, git: deps.Git, tmux: deps.Tmux, harness: deps.Harness, sandbox: deps.Sandbox, attempts: deps.Attempts, scaffold: deps.Scaffold, contract: deps.Contract,
 		runSetup: deps.RunSetup, log: deps.Log, life: s.life,
 	}
 	s.Query = &Query{
 		store: s.Records, live: s.Live, repos: s.Repos, work: s.Work, observer: s.Observer, terminals: s.Terminals, launcher: s.launcher,
 		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, rescanInterval: s.rescanInterval,
 	}
+	s.Counter = &Counter{store: s.Records, work: s.Work, observer: s.Observer, log: deps.Log}
 	s.Observer.SetStall(settings.StallThreshold)
 	return s
 }
@@ -307,6 +364,8 @@ func (s *Supervisor) Start(ctx context.Context) error {
 		s.lookAtWrappers()
 		s.life.Go(s.watch)
 		s.life.Go(s.checkRecords)
+		s.Standbys.Load(ctx)
+		s.life.Go(func() { s.Standbys.Run(background) })
 		s.life.Go(func() {
 			<-background.Done()
 			s.Live.close()

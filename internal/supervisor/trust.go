@@ -12,34 +12,56 @@ import (
 	"agency/internal/file"
 )
 
-// decide sets whether what a project wants is trusted.
-func (ps *Projects) decide(ctx context.Context, repo agency.Repo, t *agency.SetupTrust) error {
-	if t.Hash == "" || repo.Fingerprint == "" {
+// decide sets whether what a project wants is trusted: all of the hashes.
+func (ps *Projects) decide(ctx context.Context, repo agency.Repo, t *agency.SetupTrust, hashes ...string) error {
+	if len(hashes) == 0 || repo.Fingerprint == "" {
 		return nil
 	}
-	trusted, earlier, err := ps.store.Trusts(ctx, repo.Fingerprint, t.Hash)
-	t.Trusted, t.Changed = trusted, earlier && !trusted
-	return err
+	t.Trusted, t.Changed = true, false
+	for _, hash := range hashes {
+		trusted, earlier, err := ps.store.Trusts(ctx, repo.Fingerprint, hash)
+		if err != nil {
+			return err
+		}
+		t.Trusted = t.Trusted && trusted
+		t.Changed = t.Changed || earlier && !trusted
+	}
+	return nil
 }
 
-// Trust returns what a repository wants done in new worktrees and whether that is trusted.
+// Trust returns what a repository wants done in new worktrees, and as checks, and whether that is
+// trusted.
 func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, agency.SetupTrust, error) {
-	if req.Run != "" {
-		return ps.trustOfRun(ctx, req.Run)
+	repo, t, _, err := ps.trust(ctx, req)
+	return repo, t, err
+}
+
+// trust is Trust. It also returns the hashes that are trusted one by one: of the setup, and of the
+// checks.
+func (ps *Projects) trust(ctx context.Context, req TrustRequest) (agency.Repo, agency.SetupTrust, []string, error) {
+	switch {
+	case req.Run != "":
+		repo, t, err := ps.trustOfRun(ctx, req.Run)
+		return repo, t, hashesOf(t.Hash), err
+	case req.Target != "":
+		return ps.trustOfTarget(ctx, req)
 	}
 	repo, err := ps.git.Discover(ctx, req.Dir)
+	fail := func(err error) (agency.Repo, agency.SetupTrust, []string, error) {
+		return repo, agency.SetupTrust{}, nil, err
+	}
 	if err != nil {
-		return repo, agency.SetupTrust{}, err
+		return fail(err)
 	}
 	commit := ""
 	if repo.Toplevel == "" {
 		if commit, err = ps.git.ResolveCommit(ctx, req.Dir, req.Base); err != nil {
-			return repo, agency.SetupTrust{}, err
+			return fail(err)
 		}
 	}
 	p, err := ps.read(ctx, repo, commit)
 	if err != nil {
-		return repo, agency.SetupTrust{}, err
+		return fail(err)
 	}
 	for _, base := range []string{req.Base, p.Base, req.Default} {
 		if base != "" {
@@ -49,9 +71,9 @@ func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, a
 	}
 	commit, err = ps.git.ResolveCommit(ctx, req.Dir, req.Base)
 	if err != nil && !agency.IsCode(err, agency.CodeEmptyRepo) {
-		return repo, agency.SetupTrust{}, err
+		return fail(err)
 	}
-	t, err := wants(p, func(path string) (data []byte, found bool, err error) {
+	read := func(path string) (data []byte, found bool, err error) {
 		if commit != "" {
 			data, found, err = ps.git.File(ctx, repo, commit, path, setupFileLimit)
 		}
@@ -59,12 +81,17 @@ func (ps *Projects) Trust(ctx context.Context, req TrustRequest) (agency.Repo, a
 			data, found, err = inWorktree(repo.Toplevel)(path) // not committed yet
 		}
 		return data, found, err
-	}, repo.Root)
+	}
+	t, err := wants(p, read, repo.Root)
 	if err != nil {
-		return repo, t, err
+		return repo, t, nil, err
 	}
 	t.Problem = ps.setupProblem(ctx, repo, commit, p.Setup)
-	return repo, t, ps.decide(ctx, repo, &t)
+	hashes, err := addChecks(&t, p, read)
+	if err != nil {
+		return repo, t, nil, err
+	}
+	return repo, t, hashes, ps.decide(ctx, repo, &t, hashes...)
 }
 
 // SetupProblem returns why a setup could not succeed in the worktree of a run that starts from
@@ -140,13 +167,13 @@ func (ps *Projects) trustOfRun(ctx context.Context, ref string) (agency.Repo, ag
 	if err != nil {
 		return repo, t, err
 	}
-	return repo, t, ps.decide(ctx, repo, &t)
+	return repo, t, ps.decide(ctx, repo, &t, hashesOf(t.Hash)...)
 }
 
 // Grant trusts what Trust returned. hash is the content that the user saw: if it has changed since,
 // Grant returns E_INVALID_STATE. With nothing to trust it does nothing.
 func (ps *Projects) Grant(ctx context.Context, req TrustRequest, hash string) (agency.Repo, agency.SetupTrust, error) {
-	repo, t, err := ps.Trust(ctx, req)
+	repo, t, hashes, err := ps.trust(ctx, req)
 	if err != nil {
 		return repo, t, err
 	}
@@ -160,8 +187,10 @@ func (ps *Projects) Grant(ctx context.Context, req TrustRequest, hash string) (a
 	if err := ps.repos.identify(ctx, &repo); err != nil {
 		return repo, t, err
 	}
-	if err := ps.store.GrantTrust(ctx, repo, t.Hash); err != nil {
-		return repo, t, err
+	for _, hash := range hashes {
+		if err := ps.store.GrantTrust(ctx, repo, hash); err != nil {
+			return repo, t, err
+		}
 	}
 	t.Trusted, t.Changed = true, false
 	return repo, t, nil
@@ -185,7 +214,7 @@ func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project pro
 	if err != nil || t.Hash == "" {
 		return nil, err
 	}
-	if err := ps.decide(ctx, repo, &t); err != nil {
+	if err := ps.decide(ctx, repo, &t, t.Hash); err != nil {
 		return nil, err
 	}
 	if !t.Trusted {
@@ -252,24 +281,15 @@ func inWorktree(root string) reading {
 // of the setup that names a file of the repository includes the file's content; a setup that is
 // itself a file must exist.
 func wants(p projectFile, read reading, where string) (agency.SetupTrust, error) {
-	t := agency.SetupTrust{Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Hooks: []string{}, Files: []agency.SetupFile{}}
+	t := agency.SetupTrust{
+		Setup: orEmpty(p.Setup), Copy: orEmpty(p.Copy), Link: orEmpty(p.Link), Hooks: []string{}, Checks: []string{}, Files: []agency.SetupFile{},
+	}
 	hooks, err := hookFiles(p.hooks, read)
 	if err != nil || !p.NeedsTrust() && len(hooks) == 0 {
 		return t, err
 	}
-	for _, word := range p.SetupWords() {
-		path := filepath.Clean(word)
-		if !filepath.IsLocal(path) || path == "." {
-			continue
-		}
-		data, found, err := read(path)
-		if err != nil {
-			return t, agency.Errorf(agency.CodeSetupFailed, "the setup names %s, which cannot be used: %w", path, err).
-				WithHint("a setup is made of regular files of at most %d bytes, not of links", setupFileLimit)
-		}
-		if found {
-			t.Files = append(t.Files, agency.SetupFile{Path: path, Content: string(data)})
-		}
+	if t.Files, err = namedFiles(fileWords(p.Setup), "the setup", read); err != nil {
+		return t, err
 	}
 	if script, isFile := setupScript(p.Setup); isFile && (len(t.Files) == 0 || t.Files[0].Path != script) {
 		return t, agency.Errorf(agency.CodeSetupFailed, "the setup %s is not in %s", script, where).
@@ -279,8 +299,29 @@ func wants(p projectFile, read reading, where string) (agency.SetupTrust, error)
 		t.Hooks = append(t.Hooks, hook.Path)
 		t.Files = append(t.Files, hook)
 	}
-	t.Hash = agency.TrustHash(p.data, t.Files)
+	t.Hash = trustHash(p.data, t.Files)
 	return t, nil
+}
+
+// namedFiles returns the files of the repository that words of a command line name. of says what
+// the command line is, for errors.
+func namedFiles(words []string, of string, read reading) ([]agency.SetupFile, error) {
+	files := []agency.SetupFile{}
+	for _, word := range words {
+		path := filepath.Clean(word)
+		if !filepath.IsLocal(path) || path == "." {
+			continue
+		}
+		data, found, err := read(path)
+		if err != nil {
+			return files, agency.Errorf(agency.CodeSetupFailed, "%s names %s, which cannot be used: %w", of, path, err).
+				WithHint("it must name regular files of at most %d bytes, not links", setupFileLimit)
+		}
+		if found {
+			files = append(files, agency.SetupFile{Path: path, Content: string(data)})
+		}
+	}
+	return files, nil
 }
 
 // checkoutHooks are the hooks that git may run while it makes a worktree.
@@ -337,4 +378,5 @@ type TrustRequest struct {
 	Base    string // what a run would start from; empty is the repository's own choice, and then Default
 	Default string
 	Run     string // instead of Base: what a resume of this run would do
+	Target  string // instead of Base: what agency verify --into this branch would do
 }

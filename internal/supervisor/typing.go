@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"agency"
@@ -81,7 +82,7 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the message", r.Ref()).WithHint("start a new run: agency run TASK")
 	}
 	if r.Attempt.State != agency.Running {
-		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the message", r.Ref(), r.Attempt.State).
+		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the message", r.Ref()).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	}
 	link, err := in.live.mustLink(ctx, r)
@@ -102,16 +103,25 @@ type entry struct {
 }
 
 // typeInput types text into a run's agent and records it; it must not be interrupted in between.
-// Without an answer from the wrapper the text may have been typed: the record says so, and the
-// agent's request stays open for the user to check.
-func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (agency.Delivery, error) {
+// Without an answer from the wrapper the text may have been typed: the record has that, and the
+// agent's request stays open for the user to check. agency.MayHaveTyped recognizes such errors.
+func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text string) (delivery agency.Delivery, err error) {
 	typing, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	at := in.now() // before the text is typed: a question right after it is a new one
 	var last entry
-	delivery, err := link.Input(typing, text, func(ctx context.Context) error {
+	var looked atomic.Bool // at a terminal into which the text may be typed
+	defer func() {
+		if err != nil && looked.Load() {
+			err = agency.TypedPerhaps(err)
+		}
+	}()
+	delivery, err = link.Input(typing, text, func(ctx context.Context) error {
 		sight, err := in.clearSight(ctx, r)
 		last = entry{in.now(), sight}
+		if err == nil {
+			looked.Store(true)
+		}
 		return err
 	})
 	silent := errors.Is(err, context.DeadlineExceeded)

@@ -11,10 +11,10 @@ import (
 )
 
 // undo undoes a creation: it removes session, processes, worktree, branch and directory, and
-// records the run as failed and removed with the reason, which frees its name. A branch or snapshots
-// that hold work of its agent stay, and so does the directory, which describes them. It can be
-// repeated after a crash. When something cannot be undone, the run is failed and stays, so that rm can try
-// again.
+// records the run as failed and removed with the reason, which frees its name. A branch or
+// snapshots that hold work of its agent stay, and so does the directory, which describes them. It
+// can be repeated after a crash. When something cannot be undone, the run is failed and stays, so
+// that rm can try again.
 func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	unlock, err := s.lockUndo(ctx, r.ID) // both the waiting caller and the end of the wrapper request it
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	left, worked := s.endStart(ctx, r), false
 	killpoint.At("undo.ended")
 	if left == nil {
-		worked, left = s.undoWorktree(ctx, r, agency.IsCode(why, agency.CodeBranchExists))
+		worked, left = s.undoWorktree(ctx, r)
 	}
 	killpoint.At("undo.worktree")
 	if left == nil && !worked {
@@ -61,6 +61,9 @@ func (s *settler) undo(ctx context.Context, r *agency.Run, why error) error {
 	})
 	if err == nil {
 		killpoint.At("undo.recorded")
+		if link := s.live.link(r.ID); link != nil {
+			_ = link.Close() // a wrapper that could not be ended connects again, is refused, and ends
+		}
 		s.forget(undone, r.Attempt.Number)
 		s.views.showRuns(ctx, undone)
 		if left != nil || worked { // otherwise they went with the folder
@@ -80,18 +83,19 @@ func (s *settler) lockUndo(ctx context.Context, id agency.RunID) (unlock func(),
 
 // undoWorktree removes a worktree and a branch that hold only what agency put there. If a runner
 // ran unnoticed and changed something, that is saved first; worked reports whether its branch or a
-// snapshot stays. foreign means that agency did not make the branch.
-func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool) (worked bool, err error) {
+// snapshot stays. A branch that the creation did not make, because it was taken or because the user
+// made it after the creation was cut off, is not touched.
+func (s *settler) undoWorktree(ctx context.Context, r *agency.Run) (worked bool, err error) {
 	prepared, rebuilt, err := s.prepared(ctx, r)
 	if err != nil {
 		return false, err
 	}
-	unlock, err := s.repos.lock(ctx, r.Repo.Fingerprint)
+	unlock, err := s.repos.Lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	repo, err := s.repos.of(ctx, r)
+	repo, err := s.repos.Of(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -107,13 +111,10 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 			return false, err
 		}
 	}
-	if err := s.git.RemoveWorktree(ctx, repo, r.Worktree); err != nil || foreign {
+	if err := s.git.RemoveWorktree(ctx, repo, r.Worktree); err != nil {
 		return false, err
 	}
-	if err := s.git.DeleteBranchAt(ctx, repo, r.Branch, r.Commit); err != nil {
-		return false, err
-	}
-	if worked, err = s.git.HasBranch(ctx, repo, r.Branch); worked || err != nil {
+	if worked, err = s.git.UndoBranch(ctx, repo, r.Worktree, r.Branch, r.Commit); worked || err != nil {
 		return worked, err
 	}
 	snapshots, err := s.git.Snapshots(ctx, repo, r.ID)
@@ -125,7 +126,7 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run, foreign bool)
 func (s *settler) abort(ctx context.Context, r *agency.Run, why error) error {
 	err := s.fail(ctx, r, why)
 	if err != nil {
-		s.life.Go(func() { s.settleWhenDead(r.ID) })
+		s.life.Go(func() { s.settleWhenDead(r.ID, soon) })
 	}
 	return leave(r, why, err)
 }
@@ -140,24 +141,12 @@ func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
 		return err
 	}
 	killpoint.At("fail.ended")
-	number, reason, changed := r.Attempt.Number, agency.AsError(why), false
-	failed, err := s.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
-		a := &r.Attempt
-		changed = false
-		if a.Number != number || a.State.Final() {
-			return nil, nil
-		}
-		state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactLost, StopRequested: a.StopRequestedAt != nil})
-		if err != nil {
-			return nil, err
-		}
-		now := s.now()
-		a.State, a.EndedAt, a.EndedBy, a.ErrorCode, a.Error = state, &now, agency.EndedByStartFailed, reason.Code, reason.Message
+	reason := agency.AsError(why)
+	failed, changed, err := s.recordLost(ctx, r, func(a *agency.Attempt, _ agency.State) {
+		a.EndedBy, a.ErrorCode, a.Error = agency.EndedByStartFailed, reason.Code, reason.Message
 		if reason.Code == agency.CodeSetupFailed {
 			a.EndedBy, a.ConversationID = agency.EndedBySetupFailed, "" // the conversation never began
 		}
-		changed = true
-		return []agency.EventDraft{endDraft(a)}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record the failed start of %s: %w", r.Ref(), err)
@@ -166,6 +155,6 @@ func (s *settler) fail(ctx context.Context, r *agency.Run, why error) error {
 	if changed {
 		s.views.write(ctx, failed)
 	}
-	s.forget(failed, number)
+	s.forget(failed, r.Attempt.Number)
 	return nil
 }

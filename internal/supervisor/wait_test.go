@@ -62,9 +62,7 @@ func TestWaitSeesThroughARestart(t *testing.T) {
 				if got := <-timedOut; !errors.Is(got.err, context.DeadlineExceeded) || len(got.runs) != 1 || got.runs[0].ID != p.id {
 					t.Errorf("the time was up: got %+v", got)
 				}
-				if err := second.end(agency.Exit{EndedBy: agency.EndedByRunner}); err != nil {
-					t.Fatal(err)
-				}
+				second.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 				if got := <-result; got.err != nil || got.runs[0].Attempt.Number != 2 || got.runs[0].Attempt.State != agency.Completed {
 					t.Errorf("got %+v", got)
 				}

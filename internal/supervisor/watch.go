@@ -127,20 +127,20 @@ func (s *Supervisor) lookAtWrappers() {
 // checkRecords checks all runs that were not removed, and writes the files that an earlier daemon
 // could not.
 func (s *Supervisor) checkRecords() {
-	runs, err := s.Records.Runs(s.life.ctx, agency.Filter{})
+	runs, err := s.Records.List(s.life.ctx, agency.Filter{})
 	if err != nil {
 		if s.life.ctx.Err() == nil {
 			s.Log.Error("read runs", "err", err)
 		}
 		return
 	}
-	for i := range runs {
+	for _, r := range runs {
 		if s.life.ctx.Err() != nil {
 			return
 		}
-		if isBehind(&runs[i]) {
-			s.views.write(s.life.ctx, &runs[i])
+		if isBehind(r) {
+			s.views.write(s.life.ctx, r)
 		}
-		s.Observer.CheckRecord(&runs[i])
+		s.Observer.CheckRecord(r)
 	}
 }

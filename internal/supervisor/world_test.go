@@ -15,9 +15,11 @@ import (
 
 	"agency"
 	"agency/internal/config"
+	"agency/internal/handle"
 	"agency/internal/scaffold"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
+	"agency/test/fixture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,6 +58,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	home, root := t.TempDir(), t.TempDir()
 	ahead := new(time.Duration)
+	fixture.Database(t, filepath.Join(home, "agency.db"))
 	db, err := sqlite.Open(t.Context(), filepath.Join(home, "agency.db"), func() time.Time { return time.Now().Add(*ahead) })
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +68,7 @@ func newWorld(t *testing.T) *world {
 		store: &fakeStore{Store: db},
 		git: &fakeGit{
 			repos:    map[string]agency.Repo{root: {Root: root, Toplevel: root, CommonDir: filepath.Join(root, ".git")}},
-			branches: map[string]string{}, worktrees: map[string]string{},
+			branches: map[string]string{}, worktrees: map[string]string{}, made: map[string]string{},
 		},
 		tmux:     &fakeTmux{sessions: map[string]bool{}},
 		harness:  &fakeHarness{},
@@ -103,7 +106,7 @@ func (w *world) after(d time.Duration, request func()) {
 func (w *world) start() {
 	w.t.Helper()
 	w.sup = supervisor.New(supervisor.Deps{
-		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
+		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Sandbox: noSandbox{}, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
 		Scaffold: func(root string, prompt []byte, at time.Time) error {
 			if w.scaffold != nil {
 				return w.scaffold(root, prompt, at)
@@ -114,6 +117,8 @@ func (w *world) start() {
 		ParseProject: config.ParseProject,
 		NeededBy:     func(context.Context, agency.RunID) (agency.SessionID, error) { return "", nil },
 		Room:         func() error { return nil },
+		Standbys:     func() int { return 0 },
+		Spare:        func() error { return nil },
 		RunSetup: func(_ context.Context, c agency.SetupCommand) error {
 			w.setups = append(w.setups, c)
 			if w.runSetup != nil {
@@ -139,13 +144,13 @@ func (w *world) restart() {
 }
 
 // request returns a request for a run with the name.
-func (w *world) request(name string) supervisor.CreateRequest {
-	return supervisor.CreateRequest{
+func (w *world) request(name string) supervisor.NewRun {
+	return supervisor.NewRun{
 		Spec: agency.Spec{
 			Repo: ".", BaseRef: "HEAD", Name: name,
 			Runner: agency.SpecRunner{Kind: agency.Shell}, Prompt: agency.SpecPrompt{Text: "make test"},
 		},
-		Dir: w.root, Env: []string{"PATH=/usr/bin", "HOME=/home/u"},
+		Env:      []string{"PATH=/usr/bin", "HOME=/home/u"},
 		Settings: w.settings(),
 		Warn:     func(text string) { w.warnings = append(w.warnings, text) },
 	}
@@ -153,7 +158,7 @@ func (w *world) request(name string) supervisor.CreateRequest {
 
 // settings returns the caller's configuration.
 func (w *world) settings() agency.RunSettings {
-	format, err := agency.ParseHandleFormat("")
+	format, err := handle.ParseFormat("")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -161,9 +166,9 @@ func (w *world) settings() agency.RunSettings {
 }
 
 // createRun creates a run in the place that the request names.
-func (w *world) createRun(ctx context.Context, req supervisor.CreateRequest) (*agency.Run, error) {
+func (w *world) createRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, error) {
 	var err error
-	if req.Place, err = w.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef); err != nil {
+	if req.Place, err = w.sup.Projects.Locate(ctx, w.root, req.Spec.Repo, req.Spec.BaseRef); err != nil {
 		return nil, err
 	}
 	return w.sup.CreateRun(ctx, req)
@@ -295,6 +300,14 @@ func (p *wrapper) end(e agency.Exit) error {
 	return err
 }
 
+// mustEnd is end in a test in which the end can be recorded.
+func (p *wrapper) mustEnd(t testing.TB, e agency.Exit) {
+	t.Helper()
+	if err := p.end(e); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // started returns a running run and its wrapper.
 func (w *world) started(name string) (*agency.Run, *wrapper) {
 	w.t.Helper()
@@ -368,3 +381,8 @@ func mustRead(t *testing.T, path string) string {
 	}
 	return string(data)
 }
+
+// noSandbox is a host where no sandbox is needed.
+type noSandbox struct{ supervisor.Sandbox }
+
+func (noSandbox) Check(context.Context, agency.SandboxLevel) error { return nil }

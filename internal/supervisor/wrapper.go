@@ -62,6 +62,8 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 		return refusal(now, hello.Attempt)
 	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
 		s.life.Go(func() { s.settler.finishStop(r) })
+	default:
+		s.allowAgain(now, link)
 	}
 	return nil
 }
@@ -84,6 +86,11 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 	}
 	if len(u.Spans) > 0 {
 		s.Live.change(id, func(l *live) { l.spans = u.Spans })
+	}
+	if u.Network != nil {
+		if err := s.settler.recordNetwork(ctx, id, attempt, u.Network); err != nil {
+			return err
+		}
 	}
 	if u.Start == nil && u.Exit == nil {
 		return nil
@@ -131,5 +138,5 @@ func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
 	if mine := s.Live.disconnect(id, attempt, link); !mine || s.life.ctx.Err() != nil {
 		return
 	}
-	s.life.Go(func() { s.settler.settleWhenDead(id) })
+	s.life.Go(func() { s.settler.settleWhenDead(id, soon) })
 }

@@ -43,7 +43,7 @@ func TestTerminals(t *testing.T) {
 		t.Errorf("attached client: %v", err)
 	}
 	_ = terminal.Close()
-	eventually(t, "nobody is there", func() bool {
+	eventually(t, "no terminal is left", func() bool {
 		got, err := s.Terminals(ctx)
 		return err == nil && len(got) == 0
 	})

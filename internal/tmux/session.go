@@ -31,7 +31,7 @@ var paneRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 
 // Start creates a detached session with one pane that runs s.Argv, by a single tmux process, and
 // returns the id of the pane. The session outlives its clients and the pane outlives its program,
-// whatever the user's configuration says; only this session and its window get these options. When
+// whatever the user configured; only this session and its window get these options. When
 // no server runs, it starts one with Env.
 //
 // Any failure is E_TMUX_START_FAILED, and leaves no session behind unless tmux did not answer in
@@ -116,6 +116,22 @@ func literal(arg string) string {
 func (t *Tmux) Exists(ctx context.Context, name string) (bool, error) {
 	all, err := t.list(ctx)
 	return slices.ContainsFunc(all, func(s listed) bool { return s.name == name }), err
+}
+
+// Runs reports whether a program runs in the session of exactly that name. It is false when there
+// is no such session.
+func (t *Tmux) Runs(ctx context.Context, name string) (bool, error) {
+	if !nameRule().MatchString(name) {
+		return false, nil
+	}
+	out, err := t.run(ctx, "", "list-panes", "-s", "-t", "="+name+":", "-F", "#{pane_dead}")
+	if notFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("list the panes of tmux session %s: %w", name, err)
+	}
+	return slices.Contains(strings.Fields(out), "0"), nil
 }
 
 // Kill ends the session of exactly that name, with every window in it. A client in it goes back to

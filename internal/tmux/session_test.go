@@ -183,7 +183,7 @@ func TestAttach(t *testing.T) {
 		}
 	}
 	if !attached("agency_r_1", 0)() {
-		t.Error("attached before anybody came")
+		t.Error("attached before a client came")
 	}
 
 	caller := []string{"PATH=/nowhere", "HOME=" + s.home, "TERM=xterm", "TMUX_TMPDIR=/nowhere", "LC_ALL=C.UTF-8"}
@@ -212,7 +212,7 @@ func TestAttach(t *testing.T) {
 		t.Errorf("attached client: %v", err)
 	}
 	_ = terminal.Close()
-	eventually(t, "nobody is attached", attached("agency_r_10", 0))
+	eventually(t, "no client is attached", attached("agency_r_10", 0))
 }
 
 // The socket that attach uses must be the one that tmux itself used for the sessions.

@@ -43,6 +43,9 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 		return strings.HasPrefix(screen, "from the runner\n")
 	}
 	eventually(t, "the program writes", shown)
+	if ok, err := s.Runs(ctx, "agency_r_1"); err != nil || !ok {
+		t.Errorf("before the program's end: Runs = %v, %v", ok, err)
+	}
 	write(t, end, "")
 	// tmux does not always get the exit status; agency never asks for it.
 	eventually(t, "the program has ended", func() bool {
@@ -52,6 +55,11 @@ func TestStartSurvivesUserSettings(t *testing.T) {
 	s.ask(t, "list-sessions")
 	if ok, err := s.Exists(ctx, "agency_r_1"); err != nil || !ok {
 		t.Errorf("after the program's end: Exists = %v, %v", ok, err)
+	}
+	for _, name := range []string{"agency_r_1", "agency_r_10", "agency_r", "=agency_r_1"} {
+		if ok, err := s.Runs(ctx, name); err != nil || ok {
+			t.Errorf("after the program's end: Runs(%q) = %v, %v", name, ok, err)
+		}
 	}
 	if !shown() {
 		t.Error("the last screen is gone")

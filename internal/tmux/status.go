@@ -17,7 +17,7 @@ const LeaveKey = "F12"
 // nested holds in a client that is itself inside a tmux or screen, which takes the first prefix.
 const nested = `#{m/r:^(screen|tmux),#{client_termname}}`
 
-// statusLeft is the left of a status line: what the command says, and the keys that lead out. A
+// statusLeft is the left of a status line: what the command prints, and the keys that lead out. A
 // client that came from another session goes back there; another one leaves.
 const statusLeft = ` LINE#{?client_last_session, · prefix #{?#{OptionBack},#{OptionBack},L}: back, · LEAVE: leave}#{?#{&&:#{m:*◐*,LINE},#{OptionAnswer}}, · prefix a: answer,} `
 
@@ -57,7 +57,7 @@ func job(argv []string) string {
 	return "#(" + strings.NewReplacer("#", "##", "%", "%%", ",", "#,", "}", "#}").Replace(strings.Join(words, " ")) + ")"
 }
 
-// dismiss sends clients out of a session that is about to end. Each line says how one leaves.
+// dismiss sends clients out of a session that is about to end. Each line is the way out of one.
 func (t *Tmux) dismiss(ctx context.Context, clients string) {
 	for line := range strings.Lines(clients) {
 		how, client, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

@@ -90,7 +90,8 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	}
 	var stdout, stderr bounded
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = 500 * time.Millisecond
+	// The processes that agency starts at the same time hold the output, too, until their exec.
+	cmd.WaitDelay = 3 * time.Second
 	end := trace.Begin(ctx, "tmux", args[0])
 	err = cmd.Run()
 	end()

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 
 	"agency"
 	"agency/internal/api"
@@ -18,24 +19,34 @@ func promptTypeOf(al *api.Alert) agency.PromptType {
 
 // AlertSentence returns an alert in one sentence. It is untrusted text.
 func AlertSentence(al *api.Alert) string {
-	subject, says := al.Ref(), al.Kind.Words()
+	subject, words := al.Ref(), al.Kind.Words()
 	switch {
 	case al.SessionID != "":
 		subject = "session " + subject
 	case al.Kind == agency.AlertNeedsInput:
-		says = map[agency.PromptType]string{
+		words = map[agency.PromptType]string{
 			agency.PromptBlocked: "is blocked", agency.PromptTurnEnded: "waits for you", agency.PromptAttention: "is flagged",
 		}[promptTypeOf(al)]
-		if says == "" {
-			says = "asks"
+		if words == "" {
+			words = "asks"
 		}
 	case al.Kind == agency.AlertHostDisk:
 		subject = "a disk"
 	}
 	if text := api.AlertText(al.Payload); text != "" {
-		says += ": " + text
+		words += ": " + text
 	}
-	return subject + " " + says
+	return subject + " " + words
+}
+
+// LandingAlert returns the oldest alert about the landing of a run; nil for none.
+func LandingAlert(alerts []api.Alert) *api.Alert {
+	for i := range alerts {
+		if slices.Contains(agency.LandingAlertKinds(), alerts[i].Kind) {
+			return &alerts[i]
+		}
+	}
+	return nil
 }
 
 // AlertCommand returns the command that deals with an alert.
@@ -60,6 +71,13 @@ func AlertCommand(al *api.Alert) string {
 		return "agency attach " + al.Ref()
 	case agency.AlertSessionPaused, agency.AlertSessionWaiting, agency.AlertSessionFailed:
 		return "agency session show " + al.Ref()
+	case agency.AlertLandingConflict, agency.AlertLandingFailed, agency.AlertLandingHeld:
+		var p struct {
+			Command string `json:"command"`
+		}
+		if json.Unmarshal(al.Payload, &p) == nil && p.Command != "" {
+			return p.Command
+		}
 	case agency.AlertHostDisk:
 		return "agency gc"
 	}

@@ -1,5 +1,5 @@
-// Package view defines how every interface of the program shows runs and sessions: their order,
-// marks, colours and texts. It knows no terminal, and makes no text safe: text from agents and
+// Package view defines how every interface of the program shows runs and sessions: their marks,
+// colours and texts. It knows no terminal, and makes no text safe: text from agents and
 // repositories stays as the record has it.
 package view
 

@@ -8,7 +8,7 @@ import (
 	"agency/internal/view"
 )
 
-// A message is shown by its text, whoever wrote it; one without the usual fields is shown as it is.
+// A message is shown by its text, from any sender; one without the usual fields is shown as it is.
 func TestMessageText(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ from, kind, payload, want string }{

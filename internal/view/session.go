@@ -8,6 +8,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/plain"
 )
 
 // Urgency orders agents by how much they need a user: agents with a smaller value come first in a
@@ -84,7 +85,7 @@ func AgentStatus(a *api.SessionAgent) string {
 
 // AgentName returns the name of an agent if it differs from the id, else "". It is untrusted text.
 func AgentName(a *api.SessionAgent) string {
-	if agency.OneLine(a.Name) == a.ID {
+	if plain.OneLine(a.Name) == a.ID {
 		return ""
 	}
 	return a.Name
@@ -107,7 +108,7 @@ func AgentNote(a *api.SessionAgent) string {
 		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, strings.TrimPrefix(a.Error, agency.WaitingWord))
 	case a.Error != "":
 		return a.Error
-	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // what it said last need not be true at its end
+	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // its last report need not be true at its end
 		return a.Note
 	default:
 		return a.WaitReason

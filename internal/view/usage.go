@@ -58,18 +58,3 @@ func Usage(u *agency.Usage) string {
 	}
 	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
 }
-
-// ByteSize returns a number of bytes as text with a unit.
-func ByteSize(n int64) string {
-	const kib = 1 << 10
-	switch {
-	case n < kib:
-		return fmt.Sprintf("%d B", n)
-	case n < kib*kib:
-		return fmt.Sprintf("%.1f KiB", float64(n)/kib)
-	case n < kib*kib*kib:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(kib*kib))
-	default:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(kib*kib*kib))
-	}
-}

@@ -1,4 +1,4 @@
-// Package watch reports which files may have changed, as the kernel tells it.
+// Package watch reports which files may have changed, as the kernel reports it.
 package watch
 
 import (

@@ -48,7 +48,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s changed, want %s", got, path)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("no change is told of")
+		t.Fatal("no change is reported")
 	}
 }
 

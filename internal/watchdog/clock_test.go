@@ -18,12 +18,12 @@ func TestSnooze(t *testing.T) {
 		w.change(worker, func() { asks(&worker.run, "Which?") })
 		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(2 * time.Hour)) })
 		w.pass(2*time.Hour - time.Nanosecond)
-		if len(w.tellings()) != 1 {
-			t.Errorf("told %q", w.tellings())
+		if len(w.notifications()) != 1 {
+			t.Errorf("notified %q", w.notifications())
 		}
 		w.pass(time.Nanosecond)
-		if len(w.tellings()) != 2 {
-			t.Errorf("told %q", w.tellings())
+		if len(w.notifications()) != 2 {
+			t.Errorf("notified %q", w.notifications())
 		}
 	})
 }
@@ -48,9 +48,9 @@ func TestSnoozeDuringNotification(t *testing.T) {
 		}
 		w.mu.Unlock()
 		w.pass(9*time.Hour - time.Second)
-		w.wantTold("a worker.needs_input 0", "a worker.needs_input 1")
+		w.wantNotified("a worker.needs_input 0", "a worker.needs_input 1")
 		w.pass(time.Second)
-		w.wantTold("a worker.needs_input 0", "a worker.needs_input 1", "a worker.needs_input 2")
+		w.wantNotified("a worker.needs_input 0", "a worker.needs_input 1", "a worker.needs_input 2")
 	})
 }
 
@@ -66,16 +66,16 @@ func TestClockWasAhead(t *testing.T) {
 			w.ahead.Store(int64(365 * 24 * time.Hour))
 			w.change(working, func() { working.output = w.now() })
 			w.pass(time.Minute)
-			told := len(w.tellings())
+			notified := len(w.notifications())
 			w.ahead.Store(0)
 			if restarts {
 				w.restart()
 			}
 			w.pass(time.Hour - time.Minute)
 			want := []string{"asking worker.needs_input 2", "working worker.stuck 0", "working worker.stuck 1", "working worker.stuck 2"}
-			got := w.tellings()[told:]
+			got := w.notifications()[notified:]
 			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("restarts: %v, told %q, want %q", restarts, got, want)
+				t.Errorf("restarts: %v, notified %q, want %q", restarts, got, want)
 			}
 		})
 	}

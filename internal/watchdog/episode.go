@@ -16,9 +16,9 @@ import (
 const levels = 3
 
 // renotify returns how long after the nth notification the next one follows.
-func renotify(told int) time.Duration {
+func renotify(sent int) time.Duration {
 	waits := []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour}
-	return waits[min(max(told, 1), len(waits))-1]
+	return waits[min(max(sent, 1), len(waits))-1]
 }
 
 // lookAt updates the episodes of one run to its current state.
@@ -29,8 +29,21 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 		return err
 	}
 	worker, err := w.Runs.Worker(ctx, id)
-	gone := agency.IsCode(err, agency.CodeRunNotFound)
-	if err != nil && !gone {
+	if err != nil {
+		return err
+	}
+	gone := worker.Run.RemovedAt != nil
+	landings, open := takeLandings(open)
+	entries, err := w.Store.QueueEntries(ctx, agency.QueueFilter{Run: id})
+	if err != nil {
+		return err
+	}
+	conditions, err := w.oncePerBranch(ctx, LandingAlarms(worker.Run, worker.Status, entries), now)
+	if err != nil {
+		return err
+	}
+	landingNext, err := w.lookAtLandings(ctx, worker, conditions, landings, now)
+	if err != nil {
 		return err
 	}
 	var condition Condition
@@ -39,6 +52,9 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 		delete(w.inactivity, id)
 	} else {
 		condition, next = w.decide(ctx, &s, worker, open, now)
+		if handledByQueue(worker.Run, &condition, entries) {
+			condition = Condition{}
+		}
 	}
 	var episode *agency.Alert
 	for i := range open {
@@ -57,7 +73,7 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 		if episode, err = w.update(ctx, &s, episode, worker, condition, now); err != nil {
 			return err
 		}
-		at, err := w.remind(ctx, episode, now, func(telling *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, telling, worker) })
+		at, err := w.remind(ctx, episode, now, func(notification *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, notification, worker) })
 		if err != nil {
 			return err
 		}
@@ -65,7 +81,7 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 			next = at
 		}
 	}
-	w.again(id, next)
+	w.again(id, sooner(next, landingNext))
 	return nil
 }
 
@@ -120,6 +136,11 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c Con
 		ID: w.NewID(), Kind: c.Kind, RunID: worker.Run.ID, Attempt: worker.Run.Attempt.Number, Cause: c.Cause, Payload: data, OpenedAt: now,
 		Recipients: []string{},
 	}
+	return w.open(ctx, a)
+}
+
+// open opens an episode of a run, or reopens it unchanged when it was open before.
+func (w *Watchdog) open(ctx context.Context, a *agency.Alert) (*agency.Alert, error) {
 	added, err := w.Store.OpenAlert(ctx, a)
 	if err != nil || added {
 		return a, err
@@ -128,7 +149,7 @@ func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c Con
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(past, func(a agency.Alert) bool { return same(&a, worker, c) })
+	at := slices.IndexFunc(past, func(p agency.Alert) bool { return p.Attempt == a.Attempt && p.Kind == a.Kind && p.Cause == a.Cause })
 	if at < 0 {
 		return nil, nil // removed meanwhile
 	}
@@ -219,7 +240,7 @@ func (w *Watchdog) resolve(ctx context.Context, a *agency.Alert) error {
 
 // remind sends the first notification of an open episode, and repeats it at higher levels until it
 // is acknowledged. It returns when the next one is due.
-func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, tell func(telling *agency.Alert) ([]string, error)) (time.Time, error) {
+func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, notify func(a *agency.Alert) ([]string, error)) (time.Time, error) {
 	next := due(a, now)
 	if next.IsZero() || next.After(now) {
 		return next, nil
@@ -228,11 +249,11 @@ func (w *Watchdog) remind(ctx context.Context, a *agency.Alert, now time.Time, t
 	if a.NotifyCount > 0 {
 		level = min(level+1, levels-1)
 	}
-	telling := *a
-	telling.Level = level
-	recipients, err := tell(&telling)
+	notification := *a
+	notification.Level = level
+	recipients, err := notify(&notification)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("tell of %s: %w", a.ID, err)
+		return time.Time{}, fmt.Errorf("notify of %s: %w", a.ID, err)
 	}
 	if recipients == nil {
 		recipients = []string{}

@@ -59,7 +59,17 @@ func TestPrintedError(t *testing.T) {
 		w.want(agency.AlertError)
 		w.change(worker, func() { printsError(worker, "error: again") })
 		w.want(agency.AlertError, agency.AlertError)
-		// A message or a prompt ends the alert.
+	})
+}
+
+// A message or a prompt ends the alert of a printed error.
+func TestPrintedErrorIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		worker := w.add("a")
+		w.change(worker, func() { printsError(worker, "error: quota") })
+		w.want(agency.AlertError)
 		w.pass(time.Second)
 		w.change(worker, func() { now := time.Now(); worker.run.Attempt.InputAt = &now })
 		if w.open() != 0 {
@@ -67,7 +77,7 @@ func TestPrintedError(t *testing.T) {
 		}
 		w.pass(time.Second)
 		w.change(worker, func() { printsError(worker, "error: again") })
-		w.want(agency.AlertError, agency.AlertError, agency.AlertError)
+		w.want(agency.AlertError, agency.AlertError)
 		w.change(worker, func() {
 			status.Observe(&worker.run.Attempt.AgentState, agency.Evidence{At: time.Now(), Source: agency.FromHook, Signal: agency.SignalPrompt})
 		})

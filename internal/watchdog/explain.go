@@ -29,6 +29,9 @@ type Rule struct {
 func (w *Watchdog) Explain(ctx context.Context, id agency.RunID) (Verdict, error) {
 	s, now := w.current(), w.Now()
 	worker, err := w.Runs.Worker(ctx, id)
+	if err == nil && worker.Run.RemovedAt != nil {
+		err = agency.Errorf(agency.CodeRunNotFound, "%s was removed", worker.Run.Ref())
+	}
 	if err != nil {
 		return Verdict{}, err
 	}

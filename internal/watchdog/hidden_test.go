@@ -24,19 +24,19 @@ func TestHiddenQuestion(t *testing.T) {
 		if question := w.alert(0); question.Open() {
 			t.Error("both are open")
 		}
-		told := len(w.tellings())
+		notified := len(w.notifications())
 		w.change(worker, func() { observes(worker, agency.Evidence{Signal: agency.SignalAnswered, ID: "1"}) })
 		w.want(agency.AlertNeedsInput, agency.AlertNeedsInput)
 		if question := w.alert(0); !question.Open() || w.open() != 1 {
 			t.Errorf("%d are open, the question is %v", w.open(), question.Open())
 		}
 		w.restart()
-		if got := len(w.tellings()); got != told {
-			t.Errorf("told %d times, want %d", got, told)
+		if got := len(w.notifications()); got != notified {
+			t.Errorf("notified %d times, want %d", got, notified)
 		}
 		w.pass(4 * time.Minute)
 		if question := w.alert(0); question.NotifyCount != 2 || question.Level != 1 {
-			t.Errorf("after five minutes it was told %d times, up to level %d", question.NotifyCount, question.Level)
+			t.Errorf("after five minutes it was notified %d times, up to level %d", question.NotifyCount, question.Level)
 		}
 	})
 }
@@ -56,9 +56,9 @@ func TestUnseenEnd(t *testing.T) {
 		w.change(worker, func() { ends(&worker.run, agency.Failed, "") })
 		w.start()
 		w.want(agency.AlertNeedsInput, agency.AlertError)
-		w.wantTold("a worker.needs_input 0", "a worker.error 0")
+		w.wantNotified("a worker.needs_input 0", "a worker.error 0")
 		w.restart()
-		w.wantTold("a worker.needs_input 0", "a worker.error 0")
+		w.wantNotified("a worker.needs_input 0", "a worker.error 0")
 	})
 }
 
@@ -78,7 +78,7 @@ func TestUnwatchedForAWhile(t *testing.T) {
 		w.dog.Set(w.settings())
 		w.wantOpen(1)
 		w.want(agency.AlertError)
-		w.wantTold("a worker.error 0")
+		w.wantNotified("a worker.error 0")
 	})
 }
 

@@ -23,7 +23,7 @@ func (w *world) Disks() ([]agency.Disk, error) {
 func (w *world) DeliverHost(_ context.Context, a *agency.Alert) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, a.Cause)
+	w.notified = append(w.notified, a.Cause)
 	return []string{"user"}, nil
 }
 
@@ -51,8 +51,8 @@ func TestLowDisk(t *testing.T) {
 		w.fill("/data", 124)
 		w.restart()
 		w.fill("/data", -1)
-		if w.open() != 1 || len(w.tellings()) != 1 {
-			t.Errorf("%d open, told %q", w.open(), w.tellings())
+		if w.open() != 1 || len(w.notifications()) != 1 {
+			t.Errorf("%d open, notified %q", w.open(), w.notifications())
 		}
 		w.fill("/data/worktrees", 0)
 		w.fill("/data", 125)
@@ -61,8 +61,8 @@ func TestLowDisk(t *testing.T) {
 			t.Errorf("%+v is open, as are %d", a, w.open())
 		}
 		w.fill("/data", 10)
-		if w.open() != 2 || !slices.Equal(w.tellings(), []string{"/data", "/data/worktrees", "/data"}) {
-			t.Errorf("%d open, told %q", w.open(), w.tellings())
+		if w.open() != 2 || !slices.Equal(w.notifications(), []string{"/data", "/data/worktrees", "/data"}) {
+			t.Errorf("%d open, notified %q", w.open(), w.notifications())
 		}
 	})
 }
@@ -74,15 +74,15 @@ func TestLowDiskAgain(t *testing.T) {
 		w := newWorld(t)
 		w.fill("/data", 0)
 		w.pass(6 * time.Minute)
-		if got := w.tellings(); len(got) != 2 {
-			t.Errorf("told %q", got)
+		if got := w.notifications(); len(got) != 2 {
+			t.Errorf("notified %q", got)
 		}
 		w.mu.Lock()
 		w.alerts[0].AckedAt = new(time.Now())
 		w.mu.Unlock()
 		w.pass(10 * time.Hour)
-		if got := w.tellings(); len(got) != 2 || w.open() != 1 {
-			t.Errorf("told %q", got)
+		if got := w.notifications(); len(got) != 2 || w.open() != 1 {
+			t.Errorf("notified %q", got)
 		}
 	})
 }

@@ -39,69 +39,73 @@ func announces(w *worker) {
 	w.run.Attempt.AgentState.HeardAt = time.Now()
 }
 
+// minutes is a time since the beginning of the hour.
+func minutes(minutes, seconds int) time.Duration {
+	return time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second
+}
+
+// healthyHour is what three workers do in an hour, recorded from real ones.
+var healthyHour = map[string][]moment{
+	// A compiler that prints nothing for 22 minutes, then links for 4 on one file.
+	"compile": {
+		{minutes(0, 3), prompted},
+		{minutes(0, 40), toolStarts},
+		{minutes(0, 41), crunches},
+		{minutes(22, 50), writesFile},
+		{minutes(26, 55), idles},
+		{minutes(26, 55), toolEnds},
+		{minutes(27, 30), toolStarts},
+		{minutes(27, 31), toolEnds},
+		{minutes(28, 20), toolStarts},
+		{minutes(28, 21), crunches},
+		{minutes(59, 30), idles},
+		{minutes(59, 31), toolEnds},
+	},
+	// Calls of a model that thinks for up to eleven minutes behind a spinner, whose output does
+	// not count as new.
+	"model": {
+		{minutes(0, 2), prompted},
+		{minutes(4, 30), toolStarts},
+		{minutes(4, 31), toolEnds},
+		{minutes(15, 28), prints},
+		{minutes(15, 40), toolStarts},
+		{minutes(15, 41), toolEnds},
+		{minutes(22, 10), toolStarts},
+		{minutes(22, 12), toolEnds},
+		{minutes(33, 0), toolStarts},
+		{minutes(33, 1), toolEnds},
+		{minutes(44, 0), prints},
+		{minutes(53, 20), toolStarts},
+		{minutes(53, 22), toolEnds},
+	},
+	// A large test run of a script that prints a line now and then, waits for a database, and
+	// once announces a quiet time.
+	"tests": {
+		{minutes(0, 1), prints},
+		{minutes(0, 50), prints},
+		{minutes(1, 50), crunches},
+		{minutes(9, 10), idles},
+		{minutes(9, 55), prints},
+		{minutes(10, 40), writesFile},
+		{minutes(11, 50), prints},
+		{minutes(12, 30), announces},
+		{minutes(37, 0), prints},
+		{minutes(37, 10), crunches},
+		{minutes(59, 59), idles},
+	},
+}
+
 // One hour of three healthy workers, recorded from real ones, makes no alert, for any polling
 // interval.
 func TestHealthyHour(t *testing.T) {
 	t.Parallel()
-	m := func(minutes, seconds int) time.Duration {
-		return time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second
-	}
-	hour := map[string][]moment{
-		// A compiler that prints nothing for 22 minutes, then links for 4 on one file.
-		"compile": {
-			{m(0, 3), prompted},
-			{m(0, 40), toolStarts},
-			{m(0, 41), crunches},
-			{m(22, 50), writesFile},
-			{m(26, 55), idles},
-			{m(26, 55), toolEnds},
-			{m(27, 30), toolStarts},
-			{m(27, 31), toolEnds},
-			{m(28, 20), toolStarts},
-			{m(28, 21), crunches},
-			{m(59, 30), idles},
-			{m(59, 31), toolEnds},
-		},
-		// Calls of a model that thinks for up to eleven minutes behind a spinner, whose output does
-		// not count as new.
-		"model": {
-			{m(0, 2), prompted},
-			{m(4, 30), toolStarts},
-			{m(4, 31), toolEnds},
-			{m(15, 28), prints},
-			{m(15, 40), toolStarts},
-			{m(15, 41), toolEnds},
-			{m(22, 10), toolStarts},
-			{m(22, 12), toolEnds},
-			{m(33, 0), toolStarts},
-			{m(33, 1), toolEnds},
-			{m(44, 0), prints},
-			{m(53, 20), toolStarts},
-			{m(53, 22), toolEnds},
-		},
-		// A large test run of a script that prints a line now and then, waits for a database, and
-		// once announces a quiet time.
-		"tests": {
-			{m(0, 1), prints},
-			{m(0, 50), prints},
-			{m(1, 50), crunches},
-			{m(9, 10), idles},
-			{m(9, 55), prints},
-			{m(10, 40), writesFile},
-			{m(11, 50), prints},
-			{m(12, 30), announces},
-			{m(37, 0), prints},
-			{m(37, 10), crunches},
-			{m(59, 59), idles},
-		},
-	}
 	for _, interval := range []time.Duration{5 * time.Second, poll, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			settings := w.settings()
 			settings.Poll, settings.StuckIntervals = interval, int(3*poll/interval)
 			w.dog.Set(settings)
-			for name, moments := range hour {
+			for name, moments := range healthyHour {
 				worker := w.add(name)
 				for _, moment := range moments {
 					time.AfterFunc(moment.at, func() {
@@ -177,8 +181,8 @@ func TestFlapping(t *testing.T) {
 			w.change(worker, func() { works(&worker.run) })
 			w.pass(time.Second)
 		}
-		if w.open() != 0 || len(w.kinds()) != 5 || len(w.tellings()) != 5 {
-			t.Errorf("%d are open; alerts %q, told %q", w.open(), w.kinds(), w.tellings())
+		if w.open() != 0 || len(w.kinds()) != 5 || len(w.notifications()) != 5 {
+			t.Errorf("%d are open; alerts %q, notified %q", w.open(), w.kinds(), w.notifications())
 		}
 		// The end of a turn that continues at once makes no alert.
 		for range 50 {

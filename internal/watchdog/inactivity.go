@@ -57,8 +57,8 @@ type inactivity struct {
 	since   time.Time
 	stuck   bool // an alert was sent, perhaps by an earlier watchdog
 	// activity and pulsed are the last measurement and its time; pulsed is zero before the first.
-	activity agency.Activity
-	pulsed   time.Time
+	activity   agency.Activity
+	measuredAt time.Time
 }
 
 // timeout returns how long a worker may be inactive before it is stuck. The longer threshold
@@ -100,18 +100,18 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 	first := max(min(s.Poll, timeout-s.Poll), timeout-s.stuckAfter(worker.Run))
 	silent := w.Elapsed(q.since)
 	if !q.stuck && silent < first {
-		return c, now.Add(first - silent)
+		return c, together(now.Add(first-silent), s.Poll)
 	}
-	if wait := s.Poll - w.Elapsed(q.pulsed); q.pulsed.IsZero() || wait <= 0 {
+	if wait := s.Poll - w.Elapsed(q.measuredAt); q.measuredAt.IsZero() || wait <= 0 {
 		activity := w.Runs.Activity(worker)
 		before := q.since
-		q.takes(activity, w.Elapsed(q.pulsed), now)
+		q.takes(activity, w.Elapsed(q.measuredAt), now)
 		if silent = w.Elapsed(q.since); q.since.After(before) {
 			q.stuck = false
-		} else if !q.pulsed.IsZero() && silent >= timeout {
+		} else if !q.measuredAt.IsZero() && silent >= timeout {
 			q.stuck = true
 		}
-		q.activity, q.pulsed, next = activity, now, now.Add(s.Poll)
+		q.activity, q.measuredAt, next = activity, now, now.Add(s.Poll)
 	} else {
 		next = now.Add(wait) // the interval is too short to measure
 	}
@@ -121,7 +121,14 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 	if later := now.Add(first - silent); later.After(next) {
 		next = later
 	}
-	return c, next
+	return c, together(next, s.Poll)
+}
+
+// together moves the time of a look to the next thirtieth of an interval, so that one wake-up
+// serves the measurements of many runs.
+func together(at time.Time, interval time.Duration) time.Time {
+	grid := max(interval/30, 1)
+	return at.Add(grid - 1).Truncate(grid)
 }
 
 // retrying returns the condition of a worker whose model has failed for the whole timeout while the
@@ -155,9 +162,9 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *i
 	id, number, signs := worker.Run.ID, worker.Run.Attempt.Number, signsOf(worker)
 	q := w.inactivity[id]
 	switch {
-	case q == nil || q.attempt != number || q.since.After(now) || q.pulsed.After(now):
+	case q == nil || q.attempt != number || q.since.After(now) || q.measuredAt.After(now):
 		q = &inactivity{attempt: number, since: now}
-		if since, told := lastNotified(open, number); told && since.Before(now) && !signs.newest().After(since) {
+		if since, found := lastNotified(open, number); found && since.Before(now) && !signs.newest().After(since) {
 			q.since, q.stuck = since, true
 		}
 		w.inactivity[id] = q
@@ -176,7 +183,7 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *i
 // takes ends the inactivity and begins another if a measurement shows work: by changed files, or by
 // the processor time used in passed, the time since the previous measurement.
 func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now time.Time) {
-	measured := !q.pulsed.IsZero()
+	measured := !q.measuredAt.IsZero()
 	switch files := activity.FilesAt; {
 	case measured && float64(activity.CPU-q.activity.CPU) > busyCPU*float64(passed):
 		q.since = now
@@ -191,7 +198,7 @@ func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now t
 func cause(since time.Time) string { return fmt.Sprintf("silent %d", since.UnixNano()) }
 
 // lastNotified finds the inactivity of an attempt among open alerts, and when it began.
-func lastNotified(open []agency.Alert, attempt int) (since time.Time, told bool) {
+func lastNotified(open []agency.Alert, attempt int) (since time.Time, found bool) {
 	for i := range open {
 		var nanos int64
 		if n, err := fmt.Sscanf(open[i].Cause, "silent %d", &nanos); n == 1 && err == nil && open[i].Attempt == attempt {

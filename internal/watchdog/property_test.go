@@ -2,6 +2,7 @@ package watchdog_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -125,36 +126,59 @@ func TestOneAlertPerEpisode(t *testing.T) {
 	})
 }
 
+// settledWrong returns what is wrong with the open alerts of a worker after a long time; empty for
+// nothing.
+func (w *world) settledWrong(worker *worker) string {
+	shown := status.Derive(status.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
+	want := watchdog.Alarm(&worker.run, shown, active(worker), time.Now()).Kind
+	if want == "" && watchdog.Watchable(shown.Label) {
+		want = agency.AlertStuck
+	}
+	open, _ := w.Alerts(context.Background(), agency.AlertFilter{})
+	if want != "" && (len(open) != 1 || open[0].Kind != want) {
+		return fmt.Sprintf("it is %s, and the open alerts are %v, not %s", shown.Label, w.kinds(), want)
+	}
+	return ""
+}
+
+// alertsSeen are the alerts of a history so far.
+type alertsSeen struct {
+	deeds, alerts int
+	last          map[agency.AlertKind]int // the number of deeds at the newest alert
+}
+
+// wrong returns what is wrong with the alerts at a step: several are open, or one comes again
+// without a deed.
+func (s *alertsSeen) wrong(w *world, at step) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	open := 0
+	for i := range w.alerts {
+		if w.alerts[i].Open() {
+			open++
+		}
+	}
+	if open > 1 {
+		return fmt.Sprintf("%d alerts are open at %s", open, at)
+	}
+	for ; s.alerts < len(w.alerts); s.alerts++ {
+		kind := w.alerts[s.alerts].Kind
+		if before, ok := s.last[kind]; ok && before == s.deeds {
+			return fmt.Sprintf("%s comes again at %s, without a deed", kind, at)
+		}
+		s.last[kind] = s.deeds
+	}
+	return ""
+}
+
 // live runs a history, and returns what is wrong.
 func live(t *testing.T, history []step) string {
 	w := newWorld(t)
 	worker := w.add("a")
-	done, seen := 0, 0
-	last := map[agency.AlertKind]int{} // the number of deeds at the newest alert
-	check := func(at step) string {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		open := 0
-		for i := range w.alerts {
-			if w.alerts[i].Open() {
-				open++
-			}
-		}
-		if open > 1 {
-			return fmt.Sprintf("%d alerts are open at %s", open, at)
-		}
-		for ; seen < len(w.alerts); seen++ {
-			kind := w.alerts[seen].Kind
-			if before, ok := last[kind]; ok && before == done {
-				return fmt.Sprintf("%s comes again at %s, without a deed", kind, at)
-			}
-			last[kind] = done
-		}
-		return ""
-	}
+	seen := &alertsSeen{last: map[agency.AlertKind]int{}}
 	for _, at := range history {
 		w.pass(at.wait)
-		if problem := check(at); problem != "" {
+		if problem := seen.wrong(w, at); problem != "" {
 			return problem
 		}
 		switch at.what {
@@ -170,7 +194,7 @@ func live(t *testing.T, history []step) string {
 			w.pass(time.Second)
 			w.dog.Set(w.settings())
 			synctest.Wait()
-			delete(last, agency.AlertStuck) // the stuck timeout of an unwatched worker begins again
+			delete(seen.last, agency.AlertStuck) // the stuck timeout of an unwatched worker begins again
 		case "attach", "detach":
 			w.mu.Lock()
 			worker.attached = at.what == "attach"
@@ -179,7 +203,7 @@ func live(t *testing.T, history []step) string {
 			if worker.run.Attempt.State.Final() && at.what != "again" {
 				continue
 			}
-			done++
+			seen.deeds++
 			if at.unseen {
 				w.dog.Stop()
 			}
@@ -188,7 +212,7 @@ func live(t *testing.T, history []step) string {
 				w.start()
 			}
 		}
-		if problem := check(at); problem != "" {
+		if problem := seen.wrong(w, at); problem != "" {
 			return problem
 		}
 	}
@@ -197,19 +221,10 @@ func live(t *testing.T, history []step) string {
 	w.mu.Unlock()
 	w.pass(2 * time.Hour)
 	end := step{what: "the end", wait: 2 * time.Hour}
-	if problem := check(end); problem != "" {
+	if problem := seen.wrong(w, end); problem != "" {
 		return problem
 	}
-	shown := status.Derive(status.Facts{Run: &worker.run, StallThreshold: stall}, time.Now())
-	want := watchdog.Alarm(&worker.run, shown, active(worker), time.Now()).Kind
-	if want == "" && watchdog.Watchable(shown.Label) {
-		want = agency.AlertStuck
-	}
-	open, _ := w.Alerts(t.Context(), agency.AlertFilter{})
-	if want != "" && (len(open) != 1 || open[0].Kind != want) {
-		return fmt.Sprintf("it is %s, and the open alerts are %v, not %s", shown.Label, w.kinds(), want)
-	}
-	return ""
+	return w.settledWrong(worker)
 }
 
 // A healthy worker is never alerted, whatever it does: each sign of life comes before its stuck

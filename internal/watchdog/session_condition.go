@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // SessionCondition is why a user or an agent must act on a session now. The same kind and cause,
@@ -16,22 +17,31 @@ type SessionCondition struct {
 	Text   string   // untrusted
 }
 
-// SessionAlarms returns the conditions of a session. Only agents that failed, or wait in the queue
-// with an error, matter. An external executor knows the state of its agents itself, and a user
-// knows of a pause that they requested.
+// SessionAlarms returns the conditions of a session. Only agents that failed, whose work was
+// refused when it was to land, or that wait in the queue with an error, matter. An external
+// executor knows the state of its agents itself, and a user knows of a pause that they requested.
 func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCondition {
 	switch {
 	case s.External, s.CancelAt != nil:
 		return nil
 	case s.Status.Final():
-		if s.Status == agency.SessionFailed && s.Reported {
-			return []SessionCondition{{Kind: agency.AlertSessionFailed, Cause: "failed", Agents: []string{}, Text: s.Ending(agents)}}
+		refused := slices.ContainsFunc(agents, func(a agency.SessionAgent) bool { return a.Landing.State == agency.WorkRefused })
+		cause := ""
+		switch {
+		case !s.Reported:
+		case s.Status == agency.SessionFailed:
+			cause = "failed"
+		case s.Status == agency.SessionComplete && refused:
+			cause = "not landed"
+		}
+		if cause != "" {
+			return []SessionCondition{{Kind: agency.AlertSessionFailed, Cause: cause, Agents: []string{}, Text: s.Ending(agents)}}
 		}
 		return nil
 	}
 	conditions := []SessionCondition{}
 	if s.Paused != "" && s.Paused != agency.PausedByHand {
-		why := agency.OneLine(s.Paused)
+		why := plain.OneLine(s.Paused)
 		conditions = append(conditions, SessionCondition{Kind: agency.AlertSessionPaused, Cause: why, Agents: []string{}, Text: why})
 	}
 	for i := range agents {
@@ -58,7 +68,7 @@ func SessionAlarms(s *agency.Session, agents []agency.SessionAgent) []SessionCon
 func ends(t *agency.SessionTurn, kind agency.AlertKind, cause string) bool {
 	switch {
 	case kind == agency.AlertSessionPaused && t.Type == agency.SessionChanged:
-		return agency.OneLine(t.Paused) != cause
+		return plain.OneLine(t.Paused) != cause
 	case kind == agency.AlertSessionWaiting && t.Type == agency.SessionAgentEvent:
 		a := agency.SessionAgent{Status: t.Status, Error: t.Error}
 		return a.WaitReason() != cause

@@ -144,7 +144,7 @@ func (w *world) SessionTurns(_ context.Context, since int64) ([]agency.SessionTu
 func (w *world) DeliverSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, fmt.Sprintf("%s %s %d", s.Name, a.Kind, a.Level))
+	w.notified = append(w.notified, fmt.Sprintf("%s %s %d", s.Name, a.Kind, a.Level))
 	return []string{"user"}, nil
 }
 
@@ -157,11 +157,11 @@ func (w *world) sees(i int) {
 	w.append(agency.SessionTurn{Type: agency.AlertAcked, Session: a.Session, Alert: a.ID})
 }
 
-func (w *world) wantTold(want ...string) {
+func (w *world) wantNotified(want ...string) {
 	w.t.Helper()
 	synctest.Wait()
-	if got := w.tellings(); !slices.Equal(got, want) {
-		w.t.Errorf("told %q, want %q", got, want)
+	if got := w.notifications(); !slices.Equal(got, want) {
+		w.t.Errorf("notified %q, want %q", got, want)
 	}
 }
 
@@ -183,25 +183,25 @@ func TestSessionPaused(t *testing.T) {
 		w.pass(time.Hour)
 		w.pauses(p, agency.PausedByHand)
 		w.pass(time.Hour)
-		w.wantTold()
+		w.wantNotified()
 		w.pauses(p, "")
 		w.pauses(p, "agent one failed")
-		w.wantTold("night session.paused 0")
+		w.wantNotified("night session.paused 0")
 		w.restart()
 		w.pauses(p, "agent one failed") // as when its limit is changed
-		w.wantTold("night session.paused 0")
+		w.wantNotified("night session.paused 0")
 		w.wantOpen(1)
 		w.pass(5 * time.Minute)
-		w.wantTold("night session.paused 0", "night session.paused 1")
+		w.wantNotified("night session.paused 0", "night session.paused 1")
 		w.pauses(p, "")
 		w.wantOpen(0)
 		w.pass(24 * time.Hour)
 		w.pauses(p, "agent one failed")
-		w.wantTold("night session.paused 0", "night session.paused 1", "night session.paused 0")
+		w.wantNotified("night session.paused 0", "night session.paused 1", "night session.paused 0")
 		w.want(agency.AlertSessionPaused, agency.AlertSessionPaused)
 		w.sees(1)
 		w.pass(24 * time.Hour)
-		w.wantTold("night session.paused 0", "night session.paused 1", "night session.paused 0")
+		w.wantNotified("night session.paused 0", "night session.paused 1", "night session.paused 0")
 		w.wantOpen(1)
 	})
 }
@@ -224,13 +224,13 @@ func TestSessionAcrossRestart(t *testing.T) {
 		removed.removed = true
 		w.start()
 		w.wantOpen(2)
-		if n := len(w.tellings()); n != 4 {
-			t.Errorf("told %q", w.tellings())
+		if n := len(w.notifications()); n != 4 {
+			t.Errorf("notified %q", w.notifications())
 		}
 		w.restart()
 		w.wantOpen(2)
-		if n := len(w.tellings()); n != 4 {
-			t.Errorf("told again: %q", w.tellings())
+		if n := len(w.notifications()); n != 4 {
+			t.Errorf("notified again: %q", w.notifications())
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestSessionWaiting(t *testing.T) {
 		w.waits(p, 0, "waiting: no leave")
 		w.waits(p, 1, "waiting: no leave")
 		w.waits(p, 2, "waiting: the results conflict")
-		w.wantTold("night session.waiting 0", "night session.waiting 0")
+		w.wantNotified("night session.waiting 0", "night session.waiting 0")
 		w.want(agency.AlertSessionWaiting, agency.AlertSessionWaiting)
 		if got := api.AlertText(w.alert(1).Payload); got != "three: waiting: the results conflict" {
 			t.Errorf("it says %q", got)
@@ -291,7 +291,7 @@ func TestSessionFailed(t *testing.T) {
 				w.pauses(p, "agent one failed")
 				w.wantOpen(1)
 				w.fails(p)
-				w.wantTold("night session.paused 0", "night session.failed 0")
+				w.wantNotified("night session.paused 0", "night session.failed 0")
 				w.wantOpen(1)
 				var payload map[string]any
 				if err := json.Unmarshal(w.alert(1).Payload, &payload); err != nil || payload["report_path"] != "/status/night/report.md" ||
@@ -307,7 +307,7 @@ func TestSessionFailed(t *testing.T) {
 				w.turn(agency.SessionTurn{Type: agency.SessionReported, Session: p.session.ID})
 				w.pass(24 * time.Hour)
 				w.wantOpen(0)
-				w.wantTold("night session.paused 0", "night session.failed 0")
+				w.wantNotified("night session.paused 0", "night session.failed 0")
 			})
 		})
 	}
@@ -323,7 +323,7 @@ func TestSessionTurnsAreNotLost(t *testing.T) {
 			p := w.play("night", "one", "two")
 			w.pauses(p, "agent one failed")
 			w.waits(p, 1, "waiting: no leave")
-			w.wantTold("night session.paused 0", "night session.waiting 0")
+			w.wantNotified("night session.paused 0", "night session.waiting 0")
 			if stopped {
 				w.dog.Stop()
 			} else {
@@ -338,10 +338,10 @@ func TestSessionTurnsAreNotLost(t *testing.T) {
 			} else {
 				w.pass(poll)
 			}
-			w.wantTold("night session.paused 0", "night session.waiting 0", "night session.paused 0")
+			w.wantNotified("night session.paused 0", "night session.waiting 0", "night session.paused 0")
 			w.wantOpen(2)
 			w.restart()
-			w.wantTold("night session.paused 0", "night session.waiting 0", "night session.paused 0")
+			w.wantNotified("night session.paused 0", "night session.waiting 0", "night session.paused 0")
 		})
 	}
 }
@@ -365,14 +365,32 @@ func TestQuietSessionIsNotLookedAt(t *testing.T) {
 	})
 }
 
+// waitsAgain has the agents of a session go on and wait again, if they wait, and returns how many
+// notifications that makes.
+func (w *world) waitsAgain(p *plan, reasons map[string]bool) int {
+	if !reasons["waiting: no leave"] {
+		return 0
+	}
+	w.mu.Lock()
+	why := [2]string{p.agents[0].Error, p.agents[1].Error}
+	w.mu.Unlock()
+	for i := range why {
+		w.waits(p, i, "")
+	}
+	for i := range why {
+		w.waits(p, i, why[i])
+	}
+	return 1
+}
+
 // For any history of sessions and daemons, each episode has one alert, with one notification, which
 // is open while the episode lasts.
 func TestEpisodesOfSessions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"pause", "other", "hand", "resume", "wait", "more", "go", "again", "missed", "restart"}), 1, 20).Draw(rt, "steps")
-		var told []string
-		open, wantTold, wantOpen := 0, 0, 0
+		var notified []string
+		open, wantNotified, wantOpen := 0, 0, 0
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			p := w.play("night", "one", "two")
@@ -394,25 +412,12 @@ func TestEpisodesOfSessions(t *testing.T) {
 				case "go":
 					w.waits(p, 0, "")
 					w.waits(p, 1, "")
-				case "again", "missed": // in one moment, or while no daemon runs
-					if step == "missed" {
-						w.dog.Stop()
-					}
-					if reasons["waiting: no leave"] {
-						w.mu.Lock()
-						why := [2]string{p.agents[0].Error, p.agents[1].Error}
-						w.mu.Unlock()
-						for i := range why {
-							w.waits(p, i, "")
-						}
-						for i := range why {
-							w.waits(p, i, why[i])
-						}
-						wantTold++
-					}
-					if step == "missed" {
-						w.start()
-					}
+				case "again": // in one moment
+					wantNotified += w.waitsAgain(p, reasons)
+				case "missed": // while no daemon runs
+					w.dog.Stop()
+					wantNotified += w.waitsAgain(p, reasons)
+					w.start()
 				case "restart":
 					w.restart()
 				}
@@ -421,16 +426,16 @@ func TestEpisodesOfSessions(t *testing.T) {
 				for _, c := range watchdog.SessionAlarms(&p.session, p.agents) {
 					now[c.Cause] = true
 					if !reasons[c.Cause] {
-						wantTold++
+						wantNotified++
 					}
 				}
 				reasons = now
 			}
-			told, open, wantOpen = w.tellings(), w.open(), len(reasons)
+			notified, open, wantOpen = w.notifications(), w.open(), len(reasons)
 			w.dog.Stop()
 		})
-		if len(told) != wantTold || open != wantOpen {
-			rt.Fatalf("told %d times, want %d; %d are open, want %d", len(told), wantTold, open, wantOpen)
+		if len(notified) != wantNotified || open != wantOpen {
+			rt.Fatalf("notified %d times, want %d; %d are open, want %d", len(notified), wantNotified, open, wantOpen)
 		}
 	})
 }

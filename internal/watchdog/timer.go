@@ -20,7 +20,6 @@ const restartTimeout = 30 * time.Second
 
 // Targets is what timers need from the engine.
 type Targets interface {
-	// Worker returns one run; for a removed one the error is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
 	// Send types a text into a run's agent. While a user is typing there, the error is
 	// agency.CodeInputRefused.
@@ -210,10 +209,10 @@ func restarts(a *agency.Attempt, now time.Time) bool {
 func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) {
 	worker, err := ts.Targets.Worker(ctx, t.RunID)
 	switch {
-	case agency.IsCode(err, agency.CodeRunNotFound):
-		return over, "its run was removed"
 	case err != nil:
 		return failed, agency.AsError(err).Message
+	case worker.Run.RemovedAt != nil:
+		return over, "its run was removed"
 	case restarts(&worker.Run.Attempt, ts.Now()):
 		return skipped, "it is being restarted"
 	case worker.Run.Attempt.State.Final():

@@ -80,10 +80,10 @@ func (c *clockwork) want(typed ...string) {
 func (c *clockwork) Worker(context.Context, agency.RunID) (*watchdog.Worker, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone {
-		return nil, agency.Errorf(agency.CodeRunNotFound, "no run")
-	}
 	run := c.run
+	if c.gone {
+		run.RemovedAt = new(time.Now())
+	}
 	return &watchdog.Worker{Run: &run, Status: agency.Status{Label: c.label}}, nil
 }
 
@@ -170,7 +170,7 @@ func TestTimerSkips(t *testing.T) {
 			why: "its model failed: rate limit",
 		},
 		"a person types": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "the user is typing") }, why: "the user is typing"},
-		"a deaf agent":   {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInvalidState, "it is deaf") }, why: "it is deaf", fail: true},
+		"a closed input": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInvalidState, "its input is closed") }, why: "its input is closed", fail: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

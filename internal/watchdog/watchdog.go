@@ -5,6 +5,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -48,7 +49,6 @@ type Detail struct {
 
 // Runs is what the watchdog needs from the engine.
 type Runs interface {
-	// Worker returns one run; for a removed one the error is agency.CodeRunNotFound.
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
 	Activity(w *Worker) agency.Activity
 	Detail(ctx context.Context, w *Worker, lines int) Detail
@@ -64,8 +64,8 @@ type Store interface {
 	// that of a run, a session's failure.
 	OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error)
 	ChangeAlert(ctx context.Context, id string, change func(a *agency.Alert) (agency.EventType, error)) (*agency.Alert, error)
-	// WatchedRuns returns the runs to look at first: those that are not final, and those whose end
-	// may need action.
+	// WatchedRuns returns the runs to look at first: those that are not final, those in landing
+	// queues, removed or not, and those whose end may need action.
 	WatchedRuns(ctx context.Context) ([]agency.RunID, error)
 	// WatchedSessions returns the sessions to look at first: those that run, and those that failed
 	// without an alert.
@@ -73,6 +73,8 @@ type Store interface {
 	// Troubled returns a session with those of its agents that failed or wait in the queue with an
 	// error, and whether another session retries it. An unknown id is agency.CodeSessionNotFound.
 	Troubled(ctx context.Context, id agency.SessionID) (s *agency.Session, agents []agency.SessionAgent, retried bool, err error)
+	// QueueEntries returns entries of landing queues, the oldest first.
+	QueueEntries(ctx context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error)
 	// LastSeq returns the number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// ChangedRuns returns the runs with events after seq, and the newest seq.
@@ -86,8 +88,8 @@ type Store interface {
 	Changed() <-chan struct{}
 }
 
-// AlertSink sends an alert to those who should act, according to its level. It returns the
-// recipients; none is not an error.
+// AlertSink sends an alert to the runs and the user that should act, according to its level. It
+// returns the recipients; none is not an error.
 type AlertSink interface {
 	Deliver(ctx context.Context, a *agency.Alert, w *Worker) (recipients []string, err error)
 	DeliverSession(ctx context.Context, a *agency.Alert, s *agency.Session) (recipients []string, err error)
@@ -227,23 +229,22 @@ func (w *Watchdog) TickedAt() time.Time {
 func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 	var before time.Time // the last look at what is due
 	var hostDue time.Time
-	for ctx.Err() == nil {
-		changed := w.Store.Changed()
-		ids, newest, err := w.Store.ChangedRuns(ctx, seq)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.Log.Error("read changed runs", "err", err)
-			}
-		} else {
-			seq = newest
+	changed := w.Store.Changed()
+	for unread := true; ctx.Err() == nil; {
+		// Without a commit since the last reading there is nothing new to read.
+		select {
+		case <-changed:
+			changed, unread = w.Store.Changed(), true
+		default:
 		}
-		turns, newest, err := w.Store.SessionTurns(ctx, turned)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.Log.Error("read changed sessions", "err", err)
+		var ids []agency.RunID
+		var turns []agency.SessionTurn
+		if unread {
+			var err error
+			if ids, turns, err = w.read(ctx, &seq, &turned); err != nil && ctx.Err() == nil {
+				w.Log.Error("read what changed", "err", err)
 			}
-		} else {
-			turned = newest
+			unread = err != nil
 		}
 		now := w.Now()
 		w.mu.Lock()
@@ -290,6 +291,20 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		}
 		timer.Stop()
 	}
+}
+
+// read returns the runs with events after seq and the sessions with events after turned, and moves
+// both numbers forward. What could not be read comes with a later call.
+func (w *Watchdog) read(ctx context.Context, seq, turned *int64) ([]agency.RunID, []agency.SessionTurn, error) {
+	ids, newest, err1 := w.Store.ChangedRuns(ctx, *seq)
+	if err1 == nil {
+		*seq = newest
+	}
+	turns, newest, err2 := w.Store.SessionTurns(ctx, *turned)
+	if err2 == nil {
+		*turned = newest
+	}
+	return ids, turns, errors.Join(err1, err2)
 }
 
 // look looks at workers.

@@ -32,8 +32,8 @@ type world struct {
 	seq      int64
 	events   map[agency.RunID]int64 // newest event of each run
 	changed  chan struct{}
-	told     []string
-	nobody   bool
+	notified []string
+	unheard  bool
 	telling  func()       // called during a notification; may be nil
 	ahead    atomic.Int64 // how far the clock of the watchdog is
 	measured int
@@ -44,6 +44,8 @@ type world struct {
 	// unreadable is how many of the next looks at sessions fail.
 	unreadable int
 	drawn      atomic.Int64
+
+	entries []agency.QueueEntry // of landing queues
 
 	disks []agency.Disk
 	blind bool // the free space cannot be read
@@ -59,7 +61,6 @@ type worker struct {
 	busy     bool // uses a core all the time
 	begun    time.Time
 	attached bool
-	removed  bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -148,10 +149,10 @@ func (w *world) alert(i int) agency.Alert {
 	return w.alerts[i]
 }
 
-func (w *world) tellings() []string {
+func (w *world) notifications() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.told)
+	return slices.Clone(w.notified)
 }
 
 func (w *world) open() int {
@@ -170,7 +171,7 @@ func (w *world) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, er
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	worker := w.workers[id]
-	if worker == nil || worker.removed {
+	if worker == nil {
 		return nil, agency.Errorf(agency.CodeRunNotFound, "no run %s", id)
 	}
 	run := worker.run
@@ -185,7 +186,7 @@ func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	for id, worker := range w.workers {
 		r := &worker.run
 		settled := r.MergedAt != nil || r.Abandoned || r.Attempt.State == agency.Killed && r.Flag == nil
-		if !worker.removed && (!r.Attempt.State.Final() || !settled) {
+		if worker.run.RemovedAt == nil && (!r.Attempt.State.Final() || !settled) {
 			ids = append(ids, id)
 		}
 	}
@@ -258,6 +259,12 @@ func (w *world) ChangeAlert(_ context.Context, id string, change func(*agency.Al
 	return &a, err
 }
 
+func (w *world) QueueEntries(_ context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.entries), func(e agency.QueueEntry) bool { return f.Run != "" && e.RunID != f.Run }), nil
+}
+
 func (w *world) LastSeq(context.Context) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -291,8 +298,8 @@ func (w *world) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, fmt.Sprintf("%s %s %d", of.Run.Name, a.Kind, a.Level))
-	if w.nobody {
+	w.notified = append(w.notified, fmt.Sprintf("%s %s %d", of.Run.Name, a.Kind, a.Level))
+	if w.unheard {
 		return nil, nil
 	}
 	return []string{"user"}, nil
@@ -526,18 +533,18 @@ func TestEscalation(t *testing.T) {
 		worker := w.add("a")
 		w.change(worker, func() { asks(&worker.run, "Which?") })
 		w.pass(5*time.Minute - time.Nanosecond)
-		if len(w.tellings()) != 1 {
-			t.Fatalf("told %q", w.tellings())
+		if len(w.notifications()) != 1 {
+			t.Fatalf("notified %q", w.notifications())
 		}
 		w.pass(time.Nanosecond + 15*time.Minute + time.Hour)
 		want := []string{"a worker.needs_input 0", "a worker.needs_input 1", "a worker.needs_input 2", "a worker.needs_input 2"}
-		if !slices.Equal(w.tellings(), want) {
-			t.Errorf("told %q, want %q", w.tellings(), want)
+		if !slices.Equal(w.notifications(), want) {
+			t.Errorf("notified %q, want %q", w.notifications(), want)
 		}
 		w.act(0, func(a *agency.Alert) { a.AckedAt = new(time.Now()) })
 		w.pass(24 * time.Hour)
-		if len(w.tellings()) != len(want) {
-			t.Errorf("told again after it was acknowledged: %q", w.tellings())
+		if len(w.notifications()) != len(want) {
+			t.Errorf("notified again after it was acknowledged: %q", w.notifications())
 		}
 		w.want(agency.AlertNeedsInput)
 	})
@@ -581,7 +588,7 @@ func TestOnlyWorkers(t *testing.T) {
 		w.change(other, func() { other.run.Tags = []string{"orchestrator"} })
 		w.pass(time.Hour)
 		w.want(agency.AlertStuck)
-		w.change(worker, func() { worker.removed = true })
+		w.change(worker, func() { worker.run.RemovedAt = new(time.Now()) })
 		if w.open() != 0 {
 			t.Error("the run is gone, and its alert is open")
 		}

@@ -53,7 +53,7 @@ func TestAlertTakesBetterWords(t *testing.T) {
 		if payload := string(w.alert(0).Payload); !strings.Contains(payload, `"prompt_type":"permission"`) || !strings.Contains(payload, `"prompt_id":"1@`) {
 			t.Errorf("got %s", payload)
 		}
-		w.wantTold("a worker.needs_input 0")
+		w.wantNotified("a worker.needs_input 0")
 	})
 }
 

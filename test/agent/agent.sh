@@ -15,6 +15,8 @@
 #   spam N               print N lines
 #   ignore-term          ignore SIGTERM from here on
 #   child                leave a process behind and print "child PID"
+#   Your work at ...     what a landing queue asks. About a conflict: merge the branch, keep its own lines, commit. About a
+#                        failed check: remove files named bad…, but those with the word stubborn; commit; ignore the rest
 #   exit N               end; the end of the prompt is "exit 0"
 #
 # Empty lines and lines that begin with "#" mean nothing; any other line is an error, exit 2.
@@ -106,6 +108,24 @@ while IFS= read -r line <&3 || [ -n "$line" ]; do
     child)
         sleep 600 3<&- &
         printf 'child %s\n' "$!"
+        ;;
+    Your)
+        case $text in
+        *' does not pass '*)
+            cat <&3 >/dev/null # the output of the check
+            for file in bad*; do
+                [ ! -e "$file" ] || grep -q stubborn "$file" || rm -- "$file"
+            done
+            git rev-parse HEAD >"tried-$(git branch --show-current | tr / -).txt"
+            git add -A -- .
+            git -c user.name='Scripted Agent' -c user.email=agent@example.invalid -c commit.gpgSign=false \
+                -c core.hooksPath=/dev/null commit -q --message=fixed
+            continue
+            ;;
+        esac
+        branch=${text#work at * conflicts with }
+        git -c user.name='Scripted Agent' -c user.email=agent@example.invalid -c commit.gpgSign=false \
+            -c core.hooksPath=/dev/null merge -q -X ours --message="solved" "${branch%% at *}"
         ;;
     exit) exit "$text" ;;
     *) die "unknown command: $line" ;;

@@ -138,23 +138,29 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// hostileRepo makes a repository with a hook that fails and a signing configuration, neither of
+// which may affect a commit.
+func hostileRepo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	git(t, dir, "config", "commit.gpgsign", "true")
+	hook := filepath.Join(dir, ".git", "hooks", "pre-commit")
+	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := fixture.WriteProgram(hook, "#!/bin/sh\nexit 1\n"); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestScenario(t *testing.T) {
 	t.Parallel()
 	for _, shell := range shells() {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			git(t, dir, "init", "-q")
-			// Neither hooks nor a signing configuration of the repository or the user affect the
-			// commit.
-			git(t, dir, "config", "commit.gpgsign", "true")
-			hook := filepath.Join(dir, ".git", "hooks", "pre-commit")
-			if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := fixture.WriteProgram(hook, "#!/bin/sh\nexit 1\n"); err != nil {
-				t.Fatal(err)
-			}
+			dir := hostileRepo(t)
 			a := start(t, shell, dir,
 				"# a task", "",
 				`say  two  spaces, 'quotes' "and" \back\slashes $HOME %s *`,
@@ -214,7 +220,7 @@ func TestEnds(t *testing.T) {
 		{"an empty prompt", nil, "", 0, ""},
 		{"no line end at the end", []string{"say a", "say b"}, "a\nb\n", 0, ""},
 		{"with a status", []string{"say a", "exit 7", "say b"}, "a\n", 7, ""},
-		{"nobody answers", []string{"ask Anyone?", "say b"}, "? Anyone?\n", 0, agency.ReportedNeedsInput},
+		{"no user answers", []string{"ask Anyone?", "say b"}, "? Anyone?\n", 0, agency.ReportedNeedsInput},
 		{"blocked", []string{"work a", "block The door is shut"}, "", 0, agency.ReportedBlocked},
 		{"an unknown command", []string{"say a", "dance now"}, "a\n", 2, ""},
 		{"ready without a test", []string{"ready Done"}, "", 2, ""},

@@ -14,11 +14,7 @@ import (
 // measureAdopt measures how long the wrappers of live runs take to connect to a new daemon after
 // the last one was killed.
 func measureAdopt(ctx context.Context, b *bench) (err error) {
-	repo, err := makeRepo(ctx, b, 20)
-	if err != nil {
-		return err
-	}
-	w, err := newWorld(b)
+	w, repo, err := newWorldWith(ctx, b, 20)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const rounds = 3
 // build builds the program of a commit in a folder below root, without changing the repository, and
 // returns its path.
 func build(ctx context.Context, root, commit string) (string, error) {
-	source, program := filepath.Join(root, "source"), filepath.Join(root, "agency")
+	source, program := filepath.Join(root, "source"), filepath.Join(root, "built")
 	if err := os.Mkdir(source, 0o700); err != nil {
 		return "", err
 	}

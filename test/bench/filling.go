@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,15 +18,18 @@ import (
 
 // filling is a store that is filled without starting a process.
 type filling struct {
-	repo string
-	home string
-	runs []agency.Run
+	repo   string
+	home   string
+	record string // the folder of the record while it is filled; empty is home
+	keep   int    // so many runs are not removed; 0 is all
+	base   string // the commit at which the runs began
+	runs   []agency.Run
 }
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// fill adds runs to the store until it has total. The first has a real worktree, which show reads
-// with git. No daemon may run.
+// fill adds runs to the store until it has total. The first has a real worktree with a commit of
+// its own, which show reads with git. No daemon may run.
 func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	repo, err := git.New(time.Minute, f.home, f.home).Discover(ctx, f.repo)
 	if err != nil {
@@ -34,7 +38,16 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	if repo.Fingerprint, err = git.New(time.Minute, f.home, f.home).EnsureID(repo, uuid.NewString); err != nil {
 		return err
 	}
-	store, err := sqlite.Open(ctx, filepath.Join(f.home, "agency.db"), time.Now)
+	base, _, err := timed(ctx, f.repo, plainEnv(f.home), "git", "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	f.base = strings.TrimSpace(string(base))
+	record := f.record
+	if record == "" {
+		record = f.home
+	}
+	store, err := sqlite.Open(ctx, filepath.Join(record, "agency.db"), time.Now)
 	if err != nil {
 		return err
 	}
@@ -42,7 +55,7 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	for len(f.runs) < total {
 		r := f.run(repo, len(f.runs), live)
 		if len(f.runs) == 0 {
-			if _, _, err := timed(ctx, f.repo, plainEnv(f.home), "git", "worktree", "add", "-q", "--detach", r.Worktree); err != nil {
+			if err := f.work(ctx, &r); err != nil {
 				return err
 			}
 		}
@@ -63,6 +76,15 @@ func (f *filling) fill(ctx context.Context, total int, live bool) error {
 	return nil
 }
 
+// work makes the worktree of a run, with a commit.
+func (f *filling) work(ctx context.Context, r *agency.Run) error {
+	_, _, err := timed(ctx, f.repo, plainEnv(f.home), "git", "worktree", "add", "-q", "-b", r.Branch, r.Worktree)
+	if err == nil {
+		_, _, err = timed(ctx, r.Worktree, plainEnv(f.home), "git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "-q", "--allow-empty", "-m", "work")
+	}
+	return err
+}
+
 // run returns run number n in the state of a working agent, or of an ended one.
 func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 	var random [10]byte
@@ -75,7 +97,7 @@ func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 	handle := fmt.Sprintf("1122-fix-login-%04x", n)
 	r := agency.Run{
 		ID: id, Handle: handle, Name: fmt.Sprintf("fix-login-%d", n), Type: "build", Repo: repo,
-		Base: "HEAD", Commit: "HEAD", Branch: "agency/" + handle,
+		Base: "HEAD", Commit: f.base, Branch: "agency/" + handle,
 		Worktree: filepath.Join(f.home, "worktrees", repo.Fingerprint, string(id)), Dir: filepath.Join(f.home, "runs", string(id)),
 		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: []string{"worker"}, Host: "here",
 		Attempt: agency.Attempt{
@@ -86,6 +108,9 @@ func (f *filling) run(repo agency.Repo, n int, live bool) agency.Run {
 	if !live {
 		r.Tags = []string{"done"} // no worker: the watchdog would open an alert for the work of each
 		code, ended := 0, at.Add(time.Minute)
+		if f.keep > 0 && n >= f.keep {
+			r.RemovedAt = &ended
+		}
 		r.Attempt.State, r.Attempt.EndedAt, r.Attempt.ExitCode, r.Attempt.EndedBy = agency.Completed, &ended, &code, agency.EndedByRunner
 	}
 	return r

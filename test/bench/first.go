@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"agency"
 	"agency/internal/api"
+	"agency/internal/plain"
 )
 
 // measureFirst measures how long the first answer takes after a daemon was killed and all its
@@ -39,11 +39,7 @@ func measureFirst(ctx context.Context, b *bench) error {
 // firstAnswer starts runs, kills the daemon, ends the agents, and asks the next daemon once all
 // their exit records exist.
 func firstAnswer(ctx context.Context, b *bench, live int) (took time.Duration, shown int, err error) {
-	repo, err := makeRepo(ctx, b, 20)
-	if err != nil {
-		return 0, 0, err
-	}
-	w, err := newWorld(b)
+	w, repo, err := newWorldWith(ctx, b, 20)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -53,7 +49,7 @@ func firstAnswer(ctx context.Context, b *bench, live int) (took time.Duration, s
 	}
 	end := filepath.Join(w.home, "end")
 	for range live {
-		if _, err := w.startRun(ctx, repo, "while [ ! -e "+agency.ShellWord(end)+" ]; do sleep 0.1; done"); err != nil {
+		if _, err := w.startRun(ctx, repo, "while [ ! -e "+plain.ShellWord(end)+" ]; do sleep 0.1; done"); err != nil {
 			return 0, 0, err
 		}
 	}

@@ -24,11 +24,7 @@ const hookCall = `{"session_id":"7ad418f5-22ac-4def-9922-b44f123d2b77","transcri
 // measureHooks measures what the daemon does with the evidence of many busy agents, and the cost of
 // one call of a hook.
 func measureHooks(ctx context.Context, b *bench) (err error) {
-	repo, err := makeRepo(ctx, b, 20)
-	if err != nil {
-		return err
-	}
-	w, err := newWorld(b)
+	w, repo, err := newWorldWith(ctx, b, 20)
 	if err != nil {
 		return err
 	}
@@ -108,7 +104,7 @@ func hookFlood(ctx context.Context, b *bench, w *world, runs []api.Run) error {
 			wrong++
 		}
 	}
-	used := 100 * float64(after[0].ticks-before[0].ticks) / ticksPerSecond / window.Seconds()
+	used := 100 * (after[0].cpu - before[0].cpu).Seconds() / window.Seconds()
 	name := fmt.Sprintf("%d hook events a minute from %d runs, ", perMinute, len(runs))
 	b.table.add(row{what: name + "daemon's cpu", got: fmt.Sprintf("%.2f %% of a core", used)}, used, atMost(10, " %"))
 	b.table.add(row{what: name + "runs with a lost or moved event", got: fmt.Sprint(wrong)}, float64(wrong), atMost(0.5, ""))

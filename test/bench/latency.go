@@ -19,11 +19,7 @@ import (
 
 // measureLatency causes changes and waits for them on the stream of events.
 func measureLatency(ctx context.Context, b *bench) (err error) {
-	repo, err := makeRepo(ctx, b, 50)
-	if err != nil {
-		return err
-	}
-	w, err := newWorld(b)
+	w, repo, err := newWorldWith(ctx, b, 50)
 	if err != nil {
 		return err
 	}

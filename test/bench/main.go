@@ -64,6 +64,8 @@ func sections() []section {
 	return []section{
 		{"program", "the program itself", measureProgram},
 		{"create", "create: agency run until it returns, against git worktree add + tmux new-session", measureCreate},
+		{"sandbox", "create in a sandbox, against the level worktree", measureSandbox},
+		{"land", "bring work home: agency merge, against plain git", measureLand},
 		{"list", "look: whole processes, median (fastest)", measureList},
 		{"idle", "idle daemon", measureIdle},
 		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
@@ -72,8 +74,10 @@ func sections() []section {
 		{"watchdog", "a run needs the user", measureWatchdog},
 		{"wrapper", "wrapper throughput", measureWrapper},
 		{"latency", "from a change to a client that waits for it", measureLatency},
-		{"session", "session updates by outside writers, against the lock and the file that they replace", measureSessions},
+		{"session", "session updates by external writers, against the lock and the file that they replace", measureSessions},
 		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule},
+		{"scale", "how each cost grows with the live runs", measureScale},
+		{"record", "how each cost grows with the ended runs in the record", measureRecord},
 	}
 }
 
@@ -102,10 +106,18 @@ func measure(ctx context.Context, program string, quick bool, only, compare stri
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
-	b := &bench{agency: program, root: root, quick: quick, table: &table{}}
+	b := &bench{agency: filepath.Join(root, "agency"), root: root, quick: quick, table: &table{}}
+	if err := copyProgram(program, b.agency); err != nil {
+		return err
+	}
 	other := ""
 	if compare != "" {
-		if other, err = build(ctx, root, compare); err != nil {
+		built, err := build(ctx, root, compare)
+		if err != nil {
+			return err
+		}
+		other = filepath.Join(root, "other")
+		if err := copyProgram(built, other); err != nil {
 			return err
 		}
 	}

@@ -46,11 +46,7 @@ func measureSchedule(ctx context.Context, b *bench) error {
 // startLatency measures the time from the end of an agent's program to the start of the program of
 // its dependent.
 func startLatency(ctx context.Context, b *bench) (err error) {
-	repo, err := makeRepo(ctx, b, 50)
-	if err != nil {
-		return err
-	}
-	w, err := newWorld(b)
+	w, repo, err := newWorldWith(ctx, b, 50)
 	if err != nil {
 		return err
 	}

@@ -51,11 +51,7 @@ func (u *updating) fairness() float64 {
 // measureSessions has processes report on the agents of a session, each over one connection to
 // agency, and in the same minutes each by the file protocol that agency replaces.
 func measureSessions(ctx context.Context, b *bench) (err error) {
-	repo, err := makeRepo(ctx, b, 100)
-	if err != nil {
-		return err
-	}
-	w, err := newWorld(b)
+	w, repo, err := newWorldWith(ctx, b, 100)
 	if err != nil {
 		return err
 	}

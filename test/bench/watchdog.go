@@ -70,11 +70,11 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 		if err != nil {
 			return err
 		}
-		told, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened && e.RunID == r.ID })
+		opened, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened && e.RunID == r.ID })
 		if err != nil {
 			return err
 		}
-		took = append(took, told.Sub(asked))
+		took = append(took, opened.Sub(asked))
 	}
 	window := time.Since(began)
 	after, err := usageOf([]int{w.pid})
@@ -84,7 +84,7 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 	name := fmt.Sprintf("%d workers, one asks each second, ", len(f.runs))
 	p99 := took.at(0.99)
 	b.table.add(row{what: name + "question to alert", got: took.String() + ", p99 " + ms(p99)}, inMS(p99), atMost(250, " ms"))
-	used := 100 * float64(after[0].ticks-before[0].ticks) / ticksPerSecond / window.Seconds()
+	used := 100 * (after[0].cpu - before[0].cpu).Seconds() / window.Seconds()
 	b.table.add(row{what: name + "daemon's cpu", got: fmt.Sprintf("%.2f %% of a core", used)}, used, atMost(3, " %"))
 	b.table.add(row{what: name + "memory (RSS)", got: mib(after[0].rss)}, float64(after[0].rss)/(1<<20), atMost(80, " MiB"))
 	// The daemon stops before the crew: it would settle a thousand runs whose wrappers die.
@@ -129,11 +129,11 @@ func watchSilent(ctx context.Context, b *bench, repo string) (err error) {
 		if err != nil {
 			return err
 		}
-		told, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened })
+		opened, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened })
 		if err != nil {
 			return err
 		}
-		late = append(late, told.Sub(began.Add(intervals*poll)))
+		late = append(late, opened.Sub(began.Add(intervals*poll)))
 	}
 	slowest := late.at(1)
 	b.table.add(row{what: "a worker that hangs, after its time", got: late.String() + ", slowest " + ms(slowest)}, inMS(slowest),

@@ -47,6 +47,25 @@ func newWorld(b *bench) (*world, error) {
 	return w, nil
 }
 
+// newWorldWith makes a world and, beside it, a repository with so many files.
+func newWorldWith(ctx context.Context, b *bench, files int) (w *world, repo string, err error) {
+	if repo, err = makeRepo(ctx, b, files); err != nil {
+		return nil, "", err
+	}
+	w, err = newWorld(b)
+	return w, repo, err
+}
+
+// configure adds to the configuration; the next daemon reads it.
+func (w *world) configure(text string) error {
+	f, err := os.OpenFile(filepath.Join(w.dir, "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
 // plainEnv returns this environment without variables that lead to the user's own agency, tmux or
 // git configuration.
 func plainEnv(home string) []string {

@@ -74,7 +74,7 @@ func claudeAsksTwice(t *testing.T, binary string, a agent) {
 	tl.await(agency.Waiting)
 	for line := range strings.Lines(f.output(binary, "events", "--run", string(run.ID))) {
 		if strings.Contains(line, string(agency.AlertOpened)) && strings.Contains(line, "permission prompt") {
-			t.Errorf("an alert was told without its words: %s", line)
+			t.Errorf("an alert was sent without its words: %s", line)
 		}
 	}
 }

@@ -73,20 +73,8 @@ trust_level = "trusted"
 // The labels of Codex over time, in its terminal and without one.
 func TestCodexLabels(t *testing.T) {
 	t.Parallel()
-	binary, codex := installed(t, "codex")
-	const asking = "approval_policy=on-request"
 	waits := []agency.Label{agency.Working, agency.Waiting}
-	asks := []agency.Label{agency.Working, agency.NeedsInput, agency.Working, agency.Waiting}
-	allowed, answered := make(chan struct{}), make(chan struct{})
-	tests := []struct {
-		name     string
-		scenario modelserver.Scenario
-		args     []string
-		act      func(f *fixture, tl *timeline, run api.Run)
-		labels   []agency.Label
-		between  agency.Label // may show for a moment between two of them
-		summary  string
-	}{
+	testCodexLabels(t, []codexTurn{
 		{
 			name: "text", scenario: modelserver.Scenario{{Text: "All done."}},
 			labels: waits, summary: "(its turn ended)",
@@ -95,6 +83,28 @@ func TestCodexLabels(t *testing.T) {
 			name: "tool", scenario: modelserver.Scenario{{Text: "I look.", Shell: "echo seen"}, {Text: "All done."}},
 			labels: waits, summary: "(its turn ended)",
 		},
+		{
+			name: "interrupted", scenario: modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}},
+			act: func(f *fixture, tl *timeline, run api.Run) {
+				f.asked(0)
+				f.answer(run, tl, "esc to interrupt", "Escape")
+			},
+			labels: waits, summary: "(interrupted)",
+		},
+		{
+			name: "headless", scenario: modelserver.Scenario{{Text: "I look.", Shell: "echo seen"}, {Text: "All done."}}, args: []string{"--headless"},
+			labels: []agency.Label{agency.Working, agency.LabelCompleted},
+		},
+	})
+}
+
+// A request shows until the user answers it, and what follows it.
+func TestCodexRequestLabels(t *testing.T) {
+	t.Parallel()
+	const asking = "approval_policy=on-request"
+	asks := []agency.Label{agency.Working, agency.NeedsInput, agency.Working, agency.Waiting}
+	allowed, answered := make(chan struct{}), make(chan struct{})
+	testCodexLabels(t, []codexTurn{
 		{
 			name: "permission allowed", args: []string{"--", "-c", asking, "-s", "workspace-write"},
 			scenario: modelserver.Scenario{{Shell: "echo allowed", Leave: true}, {Text: "All done.", Gate: allowed}},
@@ -119,14 +129,6 @@ func TestCodexLabels(t *testing.T) {
 			between: agency.Working, // its title is faster than its hook
 		},
 		{
-			name: "interrupted", scenario: modelserver.Scenario{{Text: "Never said.", Gate: make(chan struct{})}},
-			act: func(f *fixture, tl *timeline, run api.Run) {
-				f.asked(0)
-				f.answer(run, tl, "esc to interrupt", "Escape")
-			},
-			labels: waits, summary: "(interrupted)",
-		},
-		{
 			name: "question", args: []string{"--", "-c", "features.default_mode_request_user_input=true"},
 			scenario: modelserver.Scenario{{Ask: "Which colour?"}, {Text: "All done.", Gate: answered}},
 			act: func(f *fixture, tl *timeline, run api.Run) {
@@ -139,6 +141,14 @@ func TestCodexLabels(t *testing.T) {
 			},
 			labels: asks, summary: "(its turn ended)",
 		},
+	})
+}
+
+// A turn that the provider refuses ends with its reason.
+func TestCodexErrorLabels(t *testing.T) {
+	t.Parallel()
+	waits := []agency.Label{agency.Working, agency.Waiting}
+	testCodexLabels(t, []codexTurn{
 		{
 			name: "auth", scenario: modelserver.Scenario{{Status: http.StatusUnauthorized}},
 			labels: waits, summary: "(auth: ",
@@ -152,15 +162,28 @@ func TestCodexLabels(t *testing.T) {
 			labels: waits, summary: "(overloaded: ",
 		},
 		{
-			name: "headless", scenario: modelserver.Scenario{{Text: "I look.", Shell: "echo seen"}, {Text: "All done."}}, args: []string{"--headless"},
-			labels: []agency.Label{agency.Working, agency.LabelCompleted},
-		},
-		{
 			name: "headless auth", scenario: modelserver.Scenario{{Status: http.StatusUnauthorized}}, args: []string{"--headless"},
 			labels: []agency.Label{agency.Working, agency.LabelFailed},
 		},
-	}
-	for _, tt := range tests {
+	})
+}
+
+// codexTurn is one turn of Codex, and what agency shows of it.
+type codexTurn struct {
+	name     string
+	scenario modelserver.Scenario
+	args     []string
+	act      func(f *fixture, tl *timeline, run api.Run)
+	labels   []agency.Label
+	between  agency.Label // may show for a moment between two of them
+	summary  string
+}
+
+// testCodexLabels checks what agency shows of each turn.
+func testCodexLabels(t *testing.T, turns []codexTurn) {
+	t.Helper()
+	binary, codex := installed(t, "codex")
+	for _, tt := range turns {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, binary, codex, tt.scenario)

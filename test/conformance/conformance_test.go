@@ -28,10 +28,7 @@ func TestAgents(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: make deps")
 	}
-	binary := filepath.Join(t.TempDir(), "agency")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "agency/cmd/agency").CombinedOutput(); err != nil {
-		t.Fatalf("build agency: %v\n%s", err, out)
-	}
+	binary := filepath.Join(bin, "agency")
 	for _, a := range agents(t, dir) {
 		t.Run(a.runner, func(t *testing.T) {
 			t.Parallel()
@@ -74,14 +71,14 @@ func testPreset(t *testing.T, binary string, a agent) {
 	}
 	f.agency(nil, "resume", string(run.ID))
 	f.wait(run)
-	told := 0
+	named := 0
 	for _, r := range f.model.Requests() {
 		if !r.Side && strings.Contains(r.Body, role) {
-			told++
+			named++
 		}
 	}
-	if told < 3 {
-		t.Errorf("%d requests of 3 tell the role", told)
+	if named < 3 {
+		t.Errorf("%d requests of 3 have the role", named)
 	}
 	if shown := f.output(binary, "show", string(run.ID)); !strings.Contains(shown, "watchman") {
 		t.Errorf("show does not name the preset:\n%s", shown)

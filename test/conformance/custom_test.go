@@ -37,7 +37,7 @@ func TestCustomRunner(t *testing.T) {
 	const trust, leave = "Do you trust the files in this folder?", "Do you want to run this command?"
 	f.refuses(run, trust)
 	if requests := f.model.Requests(); len(requests) > 0 {
-		t.Errorf("it began to work in a folder that nobody trusts: %+v", requests)
+		t.Errorf("it began to work in a folder that the user does not trust: %+v", requests)
 	}
 	f.press(run, "Enter") // the user trusts the folder
 	if heard := f.asked(0); !strings.Contains(heard, filepath.Join(run.Worktree, agency.PromptFile)) {

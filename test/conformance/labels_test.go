@@ -15,9 +15,21 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	shared "agency/test/fixture"
 )
 
-// installed builds agency and finds the agent, or skips the test.
+// bin is the folder of the binary that TestMain built.
+var bin string
+
+// TestMain builds agency once, where the agents are there to run under it.
+func TestMain(m *testing.M) {
+	if os.Getenv("AGENCY_AGENTS") == "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(shared.Run(m, &bin))
+}
+
+// installed returns the binary of agency and the agent, or skips the test.
 func installed(t *testing.T, runner string) (binary string, a agent) {
 	t.Helper()
 	dir := os.Getenv("AGENCY_AGENTS")
@@ -32,11 +44,7 @@ func installed(t *testing.T, runner string) (binary string, a agent) {
 	if _, err := exec.LookPath(a.program); err != nil {
 		t.Skipf("%s is not installed: sh scripts/agents.sh %s", a.program, dir)
 	}
-	binary = filepath.Join(t.TempDir(), "agency")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "agency/cmd/agency").CombinedOutput(); err != nil {
-		t.Fatalf("build agency: %v\n%s", err, out)
-	}
-	return binary, a
+	return filepath.Join(bin, "agency"), a
 }
 
 // timeline records what agency shows of one run, label after label, as a user sees it who watches

@@ -62,15 +62,21 @@ func TestOrchestrate(t *testing.T) {
 			if run, _ = f.wait(run); run.Summary != "All is collected" {
 				t.Errorf("got %s, %q", run.Status, run.Summary)
 			}
-			var left api.ListRunsResponse
-			if f.agency(&left, "ls", "--all"); len(left.Runs) != 2 {
-				t.Fatalf("got %+v", left.Runs)
-			}
-			for i := range left.Runs {
-				if r := &left.Runs[i]; (r.Name == "hand") != (r.RemovedAt != nil) {
-					t.Errorf("%s was removed at %v", r.Name, r.RemovedAt)
-				}
-			}
+			f.removedOnly("hand")
 		})
+	}
+}
+
+// removedOnly checks that of two runs the named one was removed.
+func (f *fixture) removedOnly(name string) {
+	f.t.Helper()
+	var left api.ListRunsResponse
+	if f.agency(&left, "ls", "--all"); len(left.Runs) != 2 {
+		f.t.Fatalf("got %+v", left.Runs)
+	}
+	for i := range left.Runs {
+		if r := &left.Runs[i]; (r.Name == name) != (r.RemovedAt != nil) {
+			f.t.Errorf("%s was removed at %v", r.Name, r.RemovedAt)
+		}
 	}
 }

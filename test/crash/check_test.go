@@ -44,6 +44,9 @@ func (w *world) violations(tmuxDied bool) []string {
 			}
 		}
 	}
+	if w.also != nil {
+		wrong = append(wrong, w.also()...)
+	}
 	wrong = append(wrong, w.doctor()...)
 	return append(wrong, w.events(runs)...)
 }
@@ -53,73 +56,20 @@ func (w *world) violations(tmuxDied bool) []string {
 func (w *world) compare(runs []runView, seen *scene) []string {
 	wrong := []string{}
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	sessions := strings.Fields(w.f.Tmux("list-sessions", "-F", "#{session_name}").Stdout)
-	worktrees := w.f.Command("", "git", "worktree", "list", "--porcelain").Stdout
-	branches, work := []string{}, map[string]bool{} // branches at a commit of an agent, which an undo leaves
-	for line := range strings.Lines(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(authorname)", "refs/heads/agency").Stdout) {
-		branch, author, _ := strings.Cut(strings.TrimSpace(line), " ")
-		branches = append(branches, branch)
-		work[branch] = author == "Scripted Agent"
-	}
+	m := w.made()
 	known := map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
-		session := "agency_" + r.ID
-		marked, wrapper := seen.marked[r.ID], seen.wrappers[r.ID]
-		known[r.ID] = true
-		_, dirErr := os.Lstat(r.Dir)
-		_, worktreeErr := os.Lstat(r.Worktree)
-		inGit := strings.Contains(worktrees, "/"+r.ID+"\n")
-		launches, _ := filepath.Glob(filepath.Join(r.Dir, "attempts", "*", "launch.json"))
-		if len(launches) > 0 {
-			say("%s (%s) has a launch file left: %v", r.Name, r.State, launches)
-		}
-		if r.Status == "removing" {
-			say("%s is still being removed", r.Name)
-		}
-		switch r.State {
-		case "queued":
-			say("%s is still queued", r.Name)
-		case "running":
-			if len(wrapper) != 1 || len(marked) == 0 {
-				say("%s is running with wrappers %v and processes %v", r.Name, wrapper, marked)
-			}
-			if !has(sessions, session) {
-				say("%s is running without a session", r.Name)
-			}
-		default:
-			if len(wrapper) != 0 || len(marked) != 0 {
-				say("%s is %s with wrappers %v and processes %v", r.Name, r.State, wrapper, marked)
-			}
-			if r.State == "killed" && has(sessions, session) {
-				say("%s was stopped and its session is there", r.Name)
-			}
-			wrong = append(wrong, exitDisagrees(r)...)
-		}
-		undone := isUndone(r)
-		switch {
-		case r.RemovedAt != nil:
-			if worktreeErr == nil || inGit || has(sessions, session) {
-				say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, has(sessions, session))
-			}
-			// A session that starts an agent again gives the next run the same branch.
-			if undone && has(branches, r.Branch) && !work[r.Branch] && !slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && !isUndone(&other) }) {
-				say("%s is undone and its branch is there", r.Name)
-			}
-		default:
-			// An operation that interrupts a removal leaves a run that shows this, and that can be
-			// removed again.
-			if (worktreeErr == nil) != inGit && r.State == "running" || dirErr != nil {
-				say("%s is kept: worktree %v, in git %v, folder %v", r.Name, worktreeErr, inGit, dirErr)
-			}
-		}
+		known[r.ID], known[filepath.Base(r.Worktree)] = true, true
+		wrong = append(wrong, m.wrongProcesses(r, seen)...)
+		wrong = append(wrong, m.wrongFiles(r, runs)...)
 	}
-	for _, session := range sessions {
+	for _, session := range m.sessions {
 		if !known[strings.TrimPrefix(session, "agency_")] {
 			say("the session %s"+belongsToNoRun, session)
 		}
 	}
-	for _, branch := range branches {
+	for _, branch := range m.branches {
 		owned := strings.HasPrefix(branch, "agency/restored-") // from a snapshot, for the user
 		for i := range runs {
 			owned = owned || runs[i].Branch == branch
@@ -128,6 +78,7 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 			say("the branch %s"+belongsToNoRun, branch)
 		}
 	}
+	wrong = append(wrong, w.wrongStandbys(m, known)...)
 	for _, pattern := range []string{"runs/*", "worktrees/*/*"} {
 		paths, _ := filepath.Glob(filepath.Join(w.f.Data, pattern))
 		for _, path := range paths {
@@ -144,6 +95,110 @@ func (w *world) compare(runs []runView, seen *scene) []string {
 	}
 	if len(seen.daemons) != 1 {
 		say("there are %d daemons: %v", len(seen.daemons), seen.daemons)
+	}
+	return wrong
+}
+
+// made is what tmux and git have of the runs.
+type made struct {
+	sessions  []string
+	worktrees string // as git lists them
+	branches  []string
+	work      map[string]bool // branches at a commit of an agent, which an undo leaves
+}
+
+// made asks tmux and git.
+func (w *world) made() *made {
+	m := &made{
+		sessions:  strings.Fields(w.f.Tmux("list-sessions", "-F", "#{session_name}").Stdout),
+		worktrees: w.f.Command("", "git", "worktree", "list", "--porcelain").Stdout,
+		branches:  []string{}, work: map[string]bool{},
+	}
+	for line := range strings.Lines(w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(authorname)", "refs/heads/agency").Stdout) {
+		branch, author, _ := strings.Cut(strings.TrimSpace(line), " ")
+		m.branches = append(m.branches, branch)
+		m.work[branch] = author == "Scripted Agent"
+	}
+	return m
+}
+
+// wrongProcesses returns what is wrong with the processes of a run, given its state.
+func (m *made) wrongProcesses(r *runView, seen *scene) []string {
+	wrong := []string{}
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	session := has(m.sessions, "agency_"+r.ID)
+	marked, wrapper := seen.marked[r.ID], seen.wrappers[r.ID]
+	launches, _ := filepath.Glob(filepath.Join(r.Dir, "attempts", "*", "launch.json"))
+	if len(launches) > 0 {
+		say("%s (%s) has a launch file left: %v", r.Name, r.State, launches)
+	}
+	if r.Status == "removing" {
+		say("%s is still being removed", r.Name)
+	}
+	switch r.State {
+	case "queued":
+		say("%s is still queued", r.Name)
+	case "running":
+		if len(wrapper) != 1 || len(marked) == 0 {
+			say("%s is running with wrappers %v and processes %v", r.Name, wrapper, marked)
+		}
+		if !session {
+			say("%s is running without a session", r.Name)
+		}
+	default:
+		if len(wrapper) != 0 || len(marked) != 0 {
+			say("%s is %s with wrappers %v and processes %v", r.Name, r.State, wrapper, marked)
+		}
+		if r.State == "killed" && session {
+			say("%s was stopped and its session is there", r.Name)
+		}
+		wrong = append(wrong, exitDisagrees(r)...)
+	}
+	return wrong
+}
+
+// wrongFiles returns what is wrong with the folder, the worktree and the branch of one of the runs.
+func (m *made) wrongFiles(r *runView, runs []runView) []string {
+	wrong := []string{}
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	session := has(m.sessions, "agency_"+r.ID)
+	_, dirErr := os.Lstat(r.Dir)
+	_, worktreeErr := os.Lstat(r.Worktree)
+	inGit := strings.Contains(m.worktrees, "/"+filepath.Base(r.Worktree)+"\n")
+	switch {
+	case r.RemovedAt != nil:
+		if worktreeErr == nil || inGit || session {
+			say("%s is removed: worktree on disk %v, in git %v, session %v", r.Name, worktreeErr == nil, inGit, session)
+		}
+		// A session that starts an agent again gives the next run the same branch.
+		again := slices.ContainsFunc(runs, func(other runView) bool { return other.Branch == r.Branch && !isUndone(&other) })
+		if isUndone(r) && has(m.branches, r.Branch) && !m.work[r.Branch] && !again {
+			say("%s is undone and its branch is there", r.Name)
+		}
+	default:
+		// An operation that interrupts a removal leaves a run that shows this, and that can be
+		// removed again.
+		if (worktreeErr == nil) != inGit && r.State == "running" || dirErr != nil {
+			say("%s is kept: worktree %v, in git %v, folder %v", r.Name, worktreeErr, inGit, dirErr)
+		}
+	}
+	return wrong
+}
+
+// wrongStandbys returns which standbys are not ready or belong to a run, and adds all to known.
+func (w *world) wrongStandbys(m *made, known map[string]bool) []string {
+	wrong := []string{}
+	standbys, _ := filepath.Glob(filepath.Join(w.f.Data, "standby", "*", "*.json"))
+	for _, path := range standbys {
+		var s agency.Standby
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &s)
+		}
+		if err != nil || !s.Ready || known[s.ID] || !strings.Contains(m.worktrees, s.Worktree+"\nHEAD "+s.Commit+"\ndetached\n") {
+			wrong = append(wrong, fmt.Sprintf("the standby %s is not ready, or is a run's, or not in git: %v %s", path, err, data))
+		}
+		known[s.ID] = true
 	}
 	return wrong
 }

@@ -90,52 +90,58 @@ func TestClockJumps(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.must("run", "--name", "target", "--prompt", "work on it\nwait-file "+w.path("go")+"\nwrite work.txt precious\nask ready?")
-			w.must("wait", "other", "--for", "needs-input", "--timeout", "20s")
-			w.await("the word", func() bool { return strings.Contains(w.must("show", "target"), "on it") })
-			before := w.updated()
-			if test.down {
-				w.must("daemon", "stop")
-			}
-			w.setClock(test.off)
-
-			// A sign of life of seconds ago is not inactivity. Between two daemons the elapsed time
-			// is unknown, and the clock counts.
-			want := "working"
-			if test.down && test.off > 0 {
-				want = "stalled"
-			}
-			if got := w.status("target"); got != want {
-				t.Errorf("the agent is %s, want %s", got, want)
-			}
-			if r := w.f.Agency("wait", "target", "--for", "needs-input", "--timeout", "1s"); r.Exit != 5 {
-				t.Errorf("a wait that is in vain: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
-			}
-			// An answer and a later question are recorded in this order.
-			w.must("send", "other", "yes")
-			if got := w.status("other"); got == "needs input" {
-				t.Error("an answered question stands")
-			}
-			w.write("go", "")
-			w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
-			w.must("send", "target", "no")
-			w.await("the ends", func() bool { return w.run("target").State == "completed" && w.run("other").State == "completed" })
-			w.times()
-			for id, at := range w.updated() {
-				if at.Before(before[id]) {
-					t.Errorf("%s was updated at %v, and before that at %v", id, at, before[id])
-				}
-			}
-			w.endAfterStart("target")
-			w.setClock(0)
-			w.must("resume", "--fresh", "target")
-			w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
-			w.times()
-			w.must("stop", "target")
-			w.calm(true)
+			jump(t, test.off, test.down)
 		})
 	}
+}
+
+// jump sets the clock between the sign of life of one agent and the question of another.
+func jump(t *testing.T, off time.Duration, down bool) {
+	t.Helper()
+	w := newWorld(t)
+	w.must("run", "--name", "target", "--prompt", "work on it\nwait-file "+w.path("go")+"\nwrite work.txt precious\nask ready?")
+	w.must("wait", "other", "--for", "needs-input", "--timeout", "20s")
+	w.await("the word", func() bool { return strings.Contains(w.must("show", "target"), "on it") })
+	before := w.updated()
+	if down {
+		w.must("daemon", "stop")
+	}
+	w.setClock(off)
+
+	// A sign of life of seconds ago is not inactivity. Between two daemons the elapsed time
+	// is unknown, and the clock counts.
+	want := "working"
+	if down && off > 0 {
+		want = "stalled"
+	}
+	if got := w.status("target"); got != want {
+		t.Errorf("the agent is %s, want %s", got, want)
+	}
+	if r := w.f.Agency("wait", "target", "--for", "needs-input", "--timeout", "1s"); r.Exit != 5 {
+		t.Errorf("a wait that is in vain: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
+	}
+	// An answer and a later question are recorded in this order.
+	w.must("send", "other", "yes")
+	if got := w.status("other"); got == "needs input" {
+		t.Error("an answered question stands")
+	}
+	w.write("go", "")
+	w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
+	w.must("send", "target", "no")
+	w.await("the ends", func() bool { return w.run("target").State == "completed" && w.run("other").State == "completed" })
+	w.times()
+	for id, at := range w.updated() {
+		if at.Before(before[id]) {
+			t.Errorf("%s was updated at %v, and before that at %v", id, at, before[id])
+		}
+	}
+	w.endAfterStart("target")
+	w.setClock(0)
+	w.must("resume", "--fresh", "target")
+	w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
+	w.times()
+	w.must("stop", "target")
+	w.calm(true)
 }
 
 // endAfterStart checks that no attempt of a run ended before it began.

@@ -95,9 +95,7 @@ func TestDatabaseDeletedAlive(t *testing.T) {
 			hurt(w)
 			w.must("ls")
 			w.force("tags", "add", "other", "last")
-			pids := w.daemons()
-			w.kill(pids)
-			w.awaitDeath(pids)
+			w.killDaemons()
 			if tags := w.must("tags", "ls", "other"); !strings.Contains(tags, "later") || !strings.Contains(tags, "last") {
 				t.Errorf("tags %s", tags)
 			}
@@ -140,8 +138,8 @@ func TestRebuildOfTwoRunsOfAName(t *testing.T) {
 	w.calm(false)
 }
 
-// A daemon that is asked to stop while it restores a deleted record ends, and does not begin again in
-// the same process. The next daemon has that record.
+// A daemon that is asked to stop while it restores a deleted record ends, and does not begin again
+// in the same process. The next daemon has that record.
 func TestDatabaseDeletedAtAStop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -50,9 +50,7 @@ func TestFullDiskWorks(t *testing.T) {
 			w.must(args...)
 		}
 		w.f.Agency("doctor") // its exit status reports a problem
-		pids := w.daemons()
-		w.kill(pids)
-		w.awaitDeath(pids)
+		w.killDaemons()
 	}
 	w.must("stop", "target")
 	if r := w.target(); r.State != "killed" {
@@ -61,9 +59,7 @@ func TestFullDiskWorks(t *testing.T) {
 	other := w.run("other")
 	w.kill(w.marked(other.ID))
 	w.await("the death of the agent to show", func() bool { return w.run("other").State == "failed" })
-	pids := w.daemons()
-	w.kill(pids)
-	w.awaitDeath(pids)
+	w.killDaemons()
 	if r := w.run("other"); r.State != "failed" {
 		t.Errorf("after another kill the dead agent is %s", r.State)
 	}
@@ -90,15 +86,15 @@ func TestFullDiskLog(t *testing.T) {
 	w.await("show to tell", func() bool { return lost.MatchString(w.must("show", "loud")) })
 	w.pass()
 	w.must("wait", "loud", "--timeout", "20s")
-	told := lost.FindStringSubmatch(w.must("show", "loud"))
+	shown := lost.FindStringSubmatch(w.must("show", "loud"))
 	log := w.must("logs", "loud")
 	missing := 0
 	for _, m := range regexp.MustCompile(`\[agency: (\d+) bytes are missing here`).FindAllStringSubmatch(log, -1) {
 		n, _ := strconv.Atoi(m[1])
 		missing += n
 	}
-	if len(told) != 2 || told[1] != strconv.Itoa(missing) {
-		t.Errorf("show tells %v, the log %d, and it ends with %q", told, missing, log[max(0, len(log)-200):])
+	if len(shown) != 2 || shown[1] != strconv.Itoa(missing) {
+		t.Errorf("show tells %v, the log %d, and it ends with %q", shown, missing, log[max(0, len(log)-200):])
 	}
 	free()
 	if wrong := append(w.rest(false), w.database()...); len(wrong) > 0 {
@@ -167,6 +163,33 @@ func TestFullDiskRebuild(t *testing.T) {
 	}
 }
 
+// A daemon whose database is deleted while it starts on a full disk does not end, because it alone
+// has the record: it writes the record back when there is room.
+func TestFullDiskDatabaseDeleted(t *testing.T) {
+	t.Parallel()
+	w, fillDisk, free := newFullDisk(t)
+	run, seq, pids := w.target().ID, w.lastSeq(), w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.hold("daemon.opened", "ls")
+	fillDisk()
+	w.deleted("agency.db")
+	w.release()
+	w.awaitClient()
+	if !strings.Contains(w.said(), "target") {
+		t.Errorf("ls on a full disk: %s", w.said())
+	}
+	free()
+	database := filepath.Join(w.f.Data, "agency.db")
+	w.await("the database", func() bool { _, err := os.Lstat(database); return err == nil })
+	if r := w.target(); r == nil || r.ID != run || w.lastSeq() < seq {
+		t.Errorf("the record has %+v", r)
+	}
+	w.must("stop", "target")
+	w.must("rm", "target")
+	w.calm(false)
+}
+
 // pass lets an agent continue that reads from the pipe "go".
 func (w *world) pass() {
 	w.t.Helper()
@@ -197,14 +220,14 @@ func TestDiskLow(t *testing.T) {
 func TestDiskLowAlert(t *testing.T) {
 	t.Parallel()
 	w, fillDisk, free := newFullDisk(t)
-	w.script("tell", "#!/bin/sh\ncat >>"+w.path("told")+"\n")
+	w.script("tell", "#!/bin/sh\ncat >>"+w.path("shown")+"\n")
 	w.configure(fmt.Sprintf("[watchdog]\npoll_interval_secs = 1\n[notify.channels.tell]\nkind = \"command\"\nargv = [%q]\n", w.path("tell")))
 	w.must("notify", "ls") // the daemon has loaded the configuration
 	fillDisk()
 	w.await("the alert", func() bool { return len(w.diskAlerts()) == 1 })
 	w.await("the channel", func() bool {
-		told, _ := os.ReadFile(w.path("told"))
-		return strings.Count(string(told), `"msg_type":"host.disk"`) == 1 && strings.Contains(string(told), w.f.Data)
+		shown, _ := os.ReadFile(w.path("shown"))
+		return strings.Count(string(shown), `"msg_type":"host.disk"`) == 1 && strings.Contains(string(shown), w.f.Data)
 	})
 	if list := w.must("alerts"); !regexp.MustCompile(`(?m)^\S+ +\S+ +a disk is nearly full: \d+ MiB left, .*agency gc$`).MatchString(list) {
 		t.Error(list)
@@ -213,9 +236,7 @@ func TestDiskLowAlert(t *testing.T) {
 	if r := w.f.Command("", "sh", "-c", elsewhere, filepath.Join(bin, "agency")); !strings.Contains(r.Stdout, "a disk is nearly full") {
 		t.Errorf("in another repository: %+v", r)
 	}
-	pids := w.daemons()
-	w.kill(pids)
-	w.awaitDeath(pids)
+	w.killDaemons()
 	w.must("watchdog", "status") // the next daemon looks again
 	first := w.diskAlerts()
 	free()
@@ -314,9 +335,7 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 		}
 	}
 
-	pids := w.daemons()
-	w.kill(pids)
-	w.awaitDeath(pids)
+	w.killDaemons()
 	w.must("wait", "bare", "--for", "completed", "--timeout", "20s") // its wrapper keeps the exit record
 	if r := w.f.Agency("stop", "third"); r.Exit != 0 {
 		t.Errorf("stop under the next daemon: %+v", r)
@@ -324,15 +343,15 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 	ends["third"] = "killed"
 	for name, state := range ends {
 		if r := w.run(name); r.State != state {
-			t.Errorf("the next daemon says that %s is %s", name, r.State)
+			t.Errorf("with the next daemon %s is %s", name, r.State)
 		}
 	}
 
 	free()
 	for name, state := range ends {
 		w.await("the record of "+name, func() bool { return !strings.Contains(w.must("show", name), "not in the record yet") })
-		if told := strings.Count(w.must("events", "--run", name), "attempt.ended"); told != 1 || w.run(name).State != state {
-			t.Errorf("%s is %s, and its end is told %d times", name, w.run(name).State, told)
+		if shown := strings.Count(w.must("events", "--run", name), "attempt.ended"); shown != 1 || w.run(name).State != state {
+			t.Errorf("%s is %s, and its end is shown %d times", name, w.run(name).State, shown)
 		}
 	}
 	w.must("rm", "target")

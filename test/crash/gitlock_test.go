@@ -55,6 +55,42 @@ func (w *world) namedLocks() (map[string]string, error) {
 	return found, err
 }
 
+// named waits until doctor names exactly these locks, each with the command that removes it.
+func (w *world) named(locks ...string) {
+	w.t.Helper()
+	var found map[string]string
+	w.await("the locks", func() bool { // doctor names none while a git works in the repository, the daemon's too
+		found = w.locks()
+		return len(found) >= len(locks)
+	})
+	for _, path := range locks {
+		if found[path] != "rm -- "+path {
+			w.t.Errorf("%s: doctor says %q", path, found[path])
+		}
+	}
+	if len(found) != len(locks) {
+		w.t.Errorf("doctor found %v", found)
+	}
+}
+
+// refused checks that a command names the lock that blocks it, and doctor.
+func (w *world) refused(lock string, args ...string) {
+	w.t.Helper()
+	if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, lock) || !strings.Contains(r.Stderr, "agency doctor") {
+		w.t.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
+	}
+}
+
+// free removes a lock by the command that doctor names, once no git of the daemon is at work.
+func (w *world) free(lock string) {
+	w.t.Helper()
+	fix := ""
+	w.await("doctor to name "+lock, func() bool { fix = w.locks()[lock]; return fix != "" })
+	if r := w.f.Command("", "sh", "-c", fix); r.Exit != 0 {
+		w.t.Errorf("the fix for %s: %s", lock, r.Stderr)
+	}
+}
+
 // A git that is killed leaves its locks. Doctor names each with the command that removes it, once
 // no git is at work; until then every operation works or names what blocks it.
 func TestGitLocks(t *testing.T) {
@@ -83,44 +119,24 @@ func TestGitLocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found := w.locks()
-	for _, path := range []string{index, snapshot, branch, packed, config, head} {
-		if found[path] != "rm -- "+path {
-			t.Errorf("%s: doctor says %q", path, found[path])
-		}
-	}
-	if len(found) != 6 {
-		t.Errorf("doctor found %v", found)
-	}
+	w.named(index, snapshot, branch, packed, config, head)
 
 	// A lock does not stop an operation that does not need it.
 	w.must("run", "--name", "beside", "--prompt", asks)
 	w.must("stop", "beside")
 	w.must("rm", "beside")
-	refused := func(lock string, args ...string) {
-		t.Helper()
-		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, lock) || !strings.Contains(r.Stderr, "agency doctor") {
-			t.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
-		}
-	}
-	free := func(path string) {
-		t.Helper()
-		if r := w.f.Command("", "sh", "-c", w.locks()[path]); r.Exit != 0 {
-			t.Errorf("the fix for %s: %s", path, r.Stderr)
-		}
-	}
-	refused(snapshot, "snapshot", "target")
+	w.refused(snapshot, "snapshot", "target")
 	w.must("stop", "target")
-	refused(snapshot, "rm", "target")
+	w.refused(snapshot, "rm", "target")
 	if !w.hasWork(w.target()) {
 		t.Error("the work of the agent is lost")
 	}
-	free(snapshot)
+	w.free(snapshot)
 	w.must("snapshot", "target")
-	refused(packed, "rm", "--delete-branch", "target")
-	free(packed)
-	refused(branch, "rm", "--delete-branch", "target")
-	free(branch)
+	w.refused(packed, "rm", "--delete-branch", "target")
+	w.free(packed)
+	w.refused(branch, "rm", "--delete-branch", "target")
+	w.free(branch)
 	w.must("rm", "--delete-branch", "target")
 	if !w.hasWork(w.target()) {
 		t.Error("the work of the agent is lost after rm")
@@ -128,10 +144,62 @@ func TestGitLocks(t *testing.T) {
 	if err := os.WriteFile(branch, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(branch, "run", "--name", "target", "--branch", r.Branch, "--prompt", asks)
+	w.refused(branch, "run", "--name", "target", "--branch", r.Branch, "--prompt", asks)
 	for path := range w.locks() {
-		free(path)
+		w.free(path)
 	}
 	w.must("run", "--name", "target", "--prompt", asks)
 	w.calm(false)
+}
+
+// A lock that a git left in the checkout of the user is named, with the command that removes it,
+// and what to close before. It stays until then, and none is named while the user writes the
+// message of a commit.
+func TestGitLocksOfTheUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := landingOf(w, "main", false)
+	linked := w.path("linked")
+	for _, args := range [][]string{{"branch", "second"}, {"worktree", "add", "-q", linked, "second"}} {
+		if r := w.f.Command("", "git", args...); r.Exit != 0 {
+			t.Fatal(r.Stderr)
+		}
+	}
+	w.must("merge", l.run, "--include-uncommitted", "--into", "second")
+	common := filepath.Join(w.f.Repo, ".git")
+	index := filepath.Join(common, "index.lock")
+	w.script("editor", "#!/bin/sh\ntouch \"$ROOT/editing\"\nuntil test -e \"$ROOT/edited\"; do sleep 0.02; done\nexit 1\n")
+	kill := w.gitHolding(w.f.Repo, "", index, "-c", "core.editor="+w.path("editor"), "commit", "--allow-empty", "-a")
+	w.await("the editor", func() bool { _, err := os.Lstat(w.path("editing")); return err == nil })
+	if found := w.locks(); len(found) > 0 {
+		t.Errorf("doctor would remove the lock of a commit under way: %v", found)
+	}
+	kill()
+	w.write("edited", "")
+	want := []string{index}
+	for _, name := range []string{"HEAD.lock", "ORIG_HEAD.lock", "refs/heads/second.lock", "worktrees/linked/index.lock"} {
+		want = append(want, filepath.Join(common, name))
+		if err := os.WriteFile(filepath.Join(common, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found map[string]string
+	w.await("the locks", func() bool { found = w.locks(); return len(found) >= len(want) })
+	for _, path := range want {
+		if found[path] != "rm -- "+path {
+			t.Errorf("%s: doctor says %q", path, found[path])
+		}
+	}
+	if r := w.f.Agency("merge", l.run, "--include-uncommitted"); r.Exit == 0 || !strings.Contains(r.Stderr, "E_TARGET_DIRTY") {
+		t.Errorf("a landing in spite of the lock: %s%s", r.Stdout, r.Stderr)
+	}
+	w.await("doctor to say what to close", func() bool { // it names no lock while a git of the daemon works
+		return strings.Contains(w.f.Agency("doctor").Stdout, "first close what may hold it")
+	})
+	for path, fix := range found {
+		if r := w.f.Command("", "sh", "-c", fix); r.Exit != 0 {
+			t.Errorf("the fix for %s: %s", path, r.Stderr)
+		}
+	}
+	w.must("merge", l.run, "--include-uncommitted")
 }

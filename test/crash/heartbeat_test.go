@@ -12,6 +12,20 @@ import (
 	"agency/test/fixture"
 )
 
+// stateIs waits until the state.json of a run has a status, and the time of a heartbeat.
+func (w *world) stateIs(dir, beat, want string) {
+	w.t.Helper()
+	w.await("state.json to say "+want, func() bool {
+		data, err := os.ReadFile(filepath.Join(dir, "state.json"))
+		var state struct {
+			Status string    `json:"status"`
+			Beat   time.Time `json:"last_heartbeat"`
+		}
+		info, statErr := os.Stat(beat)
+		return err == nil && statErr == nil && json.Unmarshal(data, &state) == nil && state.Status == want && state.Beat.Equal(info.ModTime())
+	})
+}
+
 // A suspended wrapper is not dead: its run stays running, and its status shows that nothing is
 // known until the wrapper continues. A heartbeat does not revive an ended attempt.
 func TestHeartbeat(t *testing.T) {
@@ -21,19 +35,8 @@ func TestHeartbeat(t *testing.T) {
 	w.must("daemon", "stop")
 	runTarget(w)
 	r := w.target()
-	beat := filepath.Join(r.Dir, "attempts", "1", "heartbeat")
-	is := func(want string) {
-		t.Helper()
-		w.await("state.json to say "+want, func() bool {
-			data, err := os.ReadFile(filepath.Join(r.Dir, "state.json"))
-			var state struct {
-				Status string    `json:"status"`
-				Beat   time.Time `json:"last_heartbeat"`
-			}
-			info, statErr := os.Stat(beat)
-			return err == nil && statErr == nil && json.Unmarshal(data, &state) == nil && state.Status == want && state.Beat.Equal(info.ModTime())
-		})
-	}
+	beat := filepath.Join(r.Dir, "attempts", "1", "wrapper", "heartbeat")
+	is := func(want string) { t.Helper(); w.stateIs(r.Dir, beat, want) }
 	age := func(by time.Duration) {
 		t.Helper()
 		if err := os.Chtimes(beat, time.Now(), time.Now().Add(-by)); err != nil {

@@ -103,9 +103,7 @@ func TestRestoreCutOff(t *testing.T) {
 			backup := w.path("backup.db")
 			w.must("db", "backup", backup)
 			w.must("tags", "add", "other", "later")
-			pids := w.daemons()
-			w.kill(pids)
-			w.awaitDeath(pids)
+			w.killDaemons()
 			w.write("killpoint", point)
 			if r := w.f.Agency("db", "restore", backup); r.Exit != -1 {
 				t.Fatalf("the restore was not killed: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A daemon that is told to stop ends, although a part of it hangs. The next daemon finishes the
+// A daemon that is asked to stop ends, although a part of it hangs. The next daemon finishes the
 // operation, and the log names what hung.
 func TestStopOfADaemonThatHangs(t *testing.T) {
 	t.Parallel()

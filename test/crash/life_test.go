@@ -31,8 +31,8 @@ type life struct {
 	begin   time.Time
 	log     []string        // what happened, in order
 	wrong   []string        // wrong answers of clients
-	made    map[string]bool // handles of runs that clients were told
-	saved   map[string]bool // refs of snapshots, and of branches made from them, that clients were told
+	made    map[string]bool // handles of runs that clients got
+	saved   map[string]bool // refs of snapshots, and of branches made from them, that clients got
 	clients map[*exec.Cmd]bool
 	undo    []func() // for faults that end
 
@@ -63,7 +63,7 @@ func newLife(t *testing.T, s *soak, seed uint64) *life {
 		l.write(fmt.Sprintf("plan%d.yaml", i), fmt.Sprintf(quickPlan, i))
 	}
 	l.f.Env = slices.DeleteFunc(l.f.Env, func(kv string) bool { return strings.HasPrefix(kv, "AGENCY_KILLPOINT=") })
-	for i, kv := range l.f.Env { // the git that can be told to die costs a shell each time
+	for i, kv := range l.f.Env { // the git that can be made to die costs a shell each time
 		l.f.Env[i] = strings.Replace(kv, "PATH="+l.path("shim")+":", "PATH=", 1)
 	}
 	l.configure("[presets.worker]\nharness = \"scripted\"\n[notify.channels.tell]\nkind = \"command\"\nargv = [\"cat\"]\n")

@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"agency/test/forge"
 )
 
 // bin is the folder of the binary under test, which has kill points. Its folder old has one of
@@ -17,7 +20,13 @@ var bin string
 // whole reports whether the tests cover the whole matrix, not only the sample.
 var whole = os.Getenv("AGENCY_CRASH") == "all"
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// TestMain runs the tests, or is one of the programs of a fake forge.
+func TestMain(m *testing.M) {
+	if slices.Contains(forge.Programs, filepath.Base(os.Args[0])) {
+		os.Exit(forge.Main())
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "agency-crash-")

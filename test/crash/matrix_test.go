@@ -14,11 +14,11 @@ import (
 
 // These are the outcomes of an interrupted operation.
 const (
-	outDone      = "done"
-	outUndone    = "undone"
-	outFailed    = "failed" // and the record shows it
-	outViolation = "VIOLATION"
-	outUnknown   = "-" // the victim does not exist at this point
+	outcomeDone      = "done"
+	outcomeUndone    = "undone"
+	outcomeFailed    = "failed" // and the record shows it
+	outcomeViolation = "VIOLATION"
+	outcomeUnknown   = "-" // the victim does not exist at this point
 )
 
 type cell struct {
@@ -44,14 +44,17 @@ var sample = []string{
 	"rm/worktree.going/daemon", "rm/remove.intended/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git worktree add before/daemon",
 	"rm/git update-ref within/daemon", "rm/git branch -D within/git",
 	"run with a setup/setup.started/daemon", "update/daemon.drained/daemon",
+	"merge/git update-ref --create-reflog after/git", "merge into a checkout/git merge --ff-only within/daemon",
+	"merge --undo into a checkout/unland.moved/daemon", "merge with checks/check.started/check", "merge with checks/check.recorded/daemon",
+	"merge and remove/remove.saved/daemon",
 }
 
 // TestMatrix kills each victim at each point of each operation.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	for _, op := range operations() {
+	for _, op := range append(operations(), landingOperations()...) {
 		for _, point := range op.points {
-			for _, v := range victims() {
+			for _, v := range append(victims(), op.more...) {
 				name := op.name + "/" + point + "/" + v.name
 				if !whole && !slices.Contains(sample, name) {
 					continue
@@ -112,8 +115,8 @@ func killAt(t *testing.T, op *operation, point string, v *victim) {
 		t.Fatal(err)
 	}
 	c.outcome = w.decide(op, v.name == "tmux" && died)
-	if !died && c.outcome != outViolation {
-		c.outcome = outUnknown
+	if !died && c.outcome != outcomeViolation {
+		c.outcome = outcomeUnknown
 	}
 	c.took = time.Since(begin)
 	note(c)
@@ -153,13 +156,13 @@ func (w *world) decide(op *operation, tmuxDied bool) string {
 	said := w.output.String()
 	wrong := w.rest(tmuxDied)
 	target := w.target()
-	outcome := outUndone
+	outcome := outcomeUndone
 	switch {
-	case target == nil, target.RemovedAt != nil && op.name != "rm":
+	case target == nil, target.RemovedAt != nil && !op.removes:
 	case op.done(target):
-		outcome = outDone
+		outcome = outcomeDone
 	case target.State == "failed":
-		outcome = outFailed
+		outcome = outcomeFailed
 	}
 	if target != nil && op.prepare != nil && !w.hasWork(target) {
 		wrong = append(wrong, "the work of the agent is lost")
@@ -171,7 +174,7 @@ func (w *world) decide(op *operation, tmuxDied bool) string {
 	if len(wrong) > 0 {
 		log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
 		t.Errorf("%s, and then:\n%s\nthe client said: %s\nthe log:\n%s", outcome, strings.Join(wrong, "\n"), said, log)
-		return outViolation
+		return outcomeViolation
 	}
 	return outcome
 }
@@ -185,6 +188,9 @@ func (w *world) repeat(op *operation, target *runView) []string {
 		if r.Exit != exit || !strings.Contains(r.Stderr, code) {
 			wrong = append(wrong, fmt.Sprintf("then agency %v: exit %d instead of %d %s: %s%s", args, r.Exit, exit, code, r.Stdout, r.Stderr))
 		}
+	}
+	if w.again != nil {
+		wrong = append(wrong, w.repeatLanding()...)
 	}
 	if target != nil && target.RemovedAt == nil {
 		switch {
@@ -218,7 +224,7 @@ func (w *world) repeat(op *operation, target *runView) []string {
 
 // printTable prints the outcome of each cell.
 func printTable(out io.Writer) {
-	columns := []string{"daemon", "wrapper", "tmux", "client", "git"}
+	columns := []string{"daemon", "wrapper", "tmux", "client", "git", "check"}
 	rows, count, total := []string{}, map[string]int{}, time.Duration(0)
 	at := map[string]cell{}
 	for _, c := range results {
@@ -230,7 +236,7 @@ func printTable(out io.Writer) {
 		total += c.took
 	}
 	slices.Sort(rows)
-	_, _ = fmt.Fprintf(out, "\n%-46s %-10s %-10s %-10s %-10s %-10s %s\n", "killed at", columns[0], columns[1], columns[2], columns[3], columns[4], "seconds")
+	_, _ = fmt.Fprintf(out, "\n%-46s %-10s %-10s %-10s %-10s %-10s %-10s %s\n", "killed at", columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], "seconds")
 	for _, row := range rows {
 		_, _ = fmt.Fprintf(out, "%-46s", row)
 		var took time.Duration
@@ -242,5 +248,5 @@ func printTable(out io.Writer) {
 		_, _ = fmt.Fprintf(out, " %.1f\n", took.Seconds())
 	}
 	_, _ = fmt.Fprintf(out, "\n%d cells: %d done, %d undone, %d failed, %d without a victim, %d violations; %.0f s of work\n", len(results),
-		count[outDone], count[outUndone], count[outFailed], count[outUnknown], count[outViolation], total.Seconds())
+		count[outcomeDone], count[outcomeUndone], count[outcomeFailed], count[outcomeUnknown], count[outcomeViolation], total.Seconds())
 }

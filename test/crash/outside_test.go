@@ -205,6 +205,7 @@ func (l *life) forgotten(rec *record) []string {
 	wrong, past := []string{}, &l.past
 	if was := past.changed(rec.events); was != nil && l.losable {
 		l.note("the record was lost from event %d on", was.Seq)
+		l.rebuilt = true              // by one of the clients, perhaps
 		past.gone = map[string]bool{} // the folder of a run may not yet record its removal
 	} else if was != nil {
 		wrong = append(wrong, fmt.Sprintf("event %d was %s of %q", was.Seq, was.Type, was.RunID))
@@ -232,7 +233,7 @@ func (l *life) forgotten(rec *record) []string {
 	defer l.mu.Unlock()
 	for handle := range l.made {
 		if !handles[handle] {
-			wrong = append(wrong, "a client was told of the run "+handle+", which does not exist")
+			wrong = append(wrong, "a client got the run "+handle+", which does not exist")
 		}
 	}
 	return wrong
@@ -256,7 +257,7 @@ func (l *life) lost(runs []runView) []string {
 	l.mu.Lock()
 	for ref := range l.saved {
 		if !has(refs, ref) {
-			wrong = append(wrong, "a client was told of "+ref+", which does not exist")
+			wrong = append(wrong, "a client got "+ref+", which does not exist")
 		}
 	}
 	l.mu.Unlock()

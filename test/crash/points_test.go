@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -19,7 +20,9 @@ type operation struct {
 	command []string
 	trigger func(w *world)
 	// done reports whether the target is as the operation intends.
-	done func(r *runView) bool
+	done    func(r *runView) bool
+	removes bool     // the target is removed when it is done
+	more    []victim // beside the usual ones
 }
 
 const (
@@ -67,17 +70,21 @@ func join(lists ...[]string) []string {
 var starting = []string{"launch.written", "launch.session", "wrapper.begun", "wrapper.locked", "wrapper.launched", "wrapper.forked", "wrapper.started"}
 
 func operations() []operation {
-	running := func(r *runView) bool { return r.State == "running" }
+	return slices.Concat(creations(), standbys(), resumptions(), ends(), daemonOperations())
+}
+
+// creations are the operations that start a run.
+func creations() []operation {
 	return []operation{
 		{
 			name:    "run",
 			points:  join([]string{"create.inserted", "worktree.branched"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), starting, []string{"wrapper.waits", "create.session.made"}, steps("create", "started")),
 			command: []string{"run", "--name", "target", "--prompt", asks},
-			done:    running,
+			done:    isRunning,
 		},
 		{
 			name:    "run that cannot start",
-			points:  []string{"undo.intended", "undo.ended", "undo.worktree", "undo.files", "undo.recorded"},
+			points:  []string{"undo.intended", "processes.named", "undo.ended", "branch.undoing", "undo.worktree", "undo.files", "undo.recorded"},
 			command: []string{"run", "--name", "target", "--runner", "broken", "--prompt", asks},
 			done:    func(*runView) bool { return false },
 		},
@@ -86,7 +93,7 @@ func operations() []operation {
 			points:  join([]string{"setup.shared", "setup.started", "setup.ended"}, steps("create", "setup")),
 			repo:    func(w *world) { w.setup(`sleep 600 & echo $! >setup.txt`) },
 			command: []string{"run", "--name", "target", "--prompt", asks},
-			done:    running,
+			done:    isRunning,
 		},
 		{
 			name:    "run whose setup fails",
@@ -94,6 +101,61 @@ func operations() []operation {
 			repo:    func(w *world) { w.setup(`! rm "$ROOT/fail" || exit 3`) },
 			command: []string{"run", "--name", "target", "--prompt", asks},
 			done:    func(*runView) bool { return false },
+		},
+	}
+}
+
+// standbys are the operations that make a worktree ahead and take it.
+func standbys() []operation {
+	return []operation{
+		{
+			name:    "run from a standby",
+			points:  join([]string{"create.inserted", "worktree.branched", "standby.taken"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), []string{"wrapper.waits", "wrapper.forked"}, steps("create", "started")),
+			repo:    func(w *world) { w.standby(600); w.awaitStandby() },
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    isRunning,
+		},
+		{
+			name:   "run from a standby at another commit",
+			points: []string{"standby.moving", "create.inserted"},
+			repo: func(w *world) {
+				w.standby(600)
+				w.awaitStandby()
+				w.f.Command("", "git", "commit", "-q", "--allow-empty", "-m", "another")
+			},
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    isRunning,
+		},
+		{
+			name:   "run after the setup changed",
+			points: []string{"standby.removed"},
+			repo: func(w *world) {
+				w.standby(600)
+				w.awaitStandby()
+				w.standby(601)
+			},
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    isRunning,
+		},
+		{
+			name:    "standby",
+			points:  []string{"standby.intended", "standby.added", "standby.made", "setup.started", "standby.setup", "standby.recorded"},
+			repo:    func(w *world) { w.standby(600) },
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    isRunning,
+		},
+	}
+}
+
+// resumptions are the operations that begin another attempt.
+func resumptions() []operation {
+	return []operation{
+		{
+			name:    "resume",
+			points:  join([]string{"resume.saved", "resume.begun", "resume.token"}, steps("resume", "archive", "files"), starting, []string{"resume.session.made"}, steps("resume", "started")),
+			prepare: stoppedTarget,
+			command: []string{"resume", "--fresh", "target"},
+			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
 		},
 		{
 			name:   "resume with a setup",
@@ -108,15 +170,33 @@ func operations() []operation {
 			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
 		},
 		{
+			name:   "resume that cannot start",
+			points: []string{"undo.intended", "fail.ended", "fail.recorded"},
+			prepare: func(w *world) {
+				w.must("run", "--name", "target", "--runner", "fragile", "--prompt", asks)
+				w.await("the agent's work", func() bool { return w.hasWork(w.target()) })
+				w.must("stop", "target")
+				w.script("fragile", "#!/nonexistent/interpreter\n")
+			},
+			command: []string{"resume", "target"},
+			done:    func(*runView) bool { return false },
+		},
+	}
+}
+
+// ends are the operations that end a run, or save and remove its work.
+func ends() []operation {
+	return []operation{
+		{
 			name:    "stop",
-			points:  []string{"stop.intended", "stop.told", "stop.ended", "stop.session"},
+			points:  []string{"stop.intended", "stop.delivered", "stop.ended", "stop.session"},
 			prepare: runTarget,
 			command: []string{"stop", "target"},
 			done:    func(r *runView) bool { return r.State == "killed" },
 		},
 		{
 			name:   "exit",
-			points: []string{"wrapper.exited", "wrapper.code", "wrapper.recorded", "wrapper.alone", "wrapper.told"},
+			points: []string{"wrapper.exited", "wrapper.code", "wrapper.recorded", "wrapper.alone", "wrapper.reported"},
 			prepare: func(w *world) {
 				w.must("run", "--name", "target", "--prompt", waits+w.path("go"))
 				w.await("the agent's work", func() bool { return w.hasWork(w.target()) && len(w.marked(w.target().ID)) > 2 })
@@ -130,13 +210,7 @@ func operations() []operation {
 			prepare: stoppedTarget,
 			command: []string{"rm", "--delete-branch", "target"},
 			done:    func(r *runView) bool { return r.RemovedAt != nil },
-		},
-		{
-			name:    "resume",
-			points:  join([]string{"resume.saved", "resume.begun", "resume.token"}, steps("resume", "archive", "files"), starting, []string{"resume.session.made"}, steps("resume", "started")),
-			prepare: stoppedTarget,
-			command: []string{"resume", "--fresh", "target"},
-			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 },
+			removes: true,
 		},
 		{
 			name:    "snapshot", // the git steps below interrupt it
@@ -145,30 +219,24 @@ func operations() []operation {
 			done:    func(r *runView) bool { return r.State == "killed" },
 		},
 		{
-			name:   "resume that cannot start",
-			points: []string{"undo.intended", "fail.ended", "fail.recorded"},
-			prepare: func(w *world) {
-				w.must("run", "--name", "target", "--runner", "fragile", "--prompt", asks)
-				w.await("the agent's work", func() bool { return w.hasWork(w.target()) })
-				w.must("stop", "target")
-				w.script("fragile", "#!/nonexistent/interpreter\n")
-			},
-			command: []string{"resume", "target"},
-			done:    func(*runView) bool { return false },
-		},
-		{
 			name:    "loss",
 			points:  []string{"settle.ended", "settle.recorded"},
 			prepare: runTarget,
 			trigger: func(w *world) { w.kill(w.wrapper(w.target().ID)) },
 			done:    func(r *runView) bool { return r.State == "failed" && r.ErrorCode == "E_RUNNER_DISAPPEARED" },
 		},
+	}
+}
+
+// daemonOperations are the operations that start and stop the daemon.
+func daemonOperations() []operation {
+	return []operation{
 		{
 			name:    "daemon start",
 			points:  []string{"daemon.locked", "daemon.opened", "daemon.listening", "daemon.reconciled", "daemon.recorded"},
 			prepare: func(w *world) { runTarget(w); w.must("daemon", "stop") },
 			command: []string{"ls"},
-			done:    running,
+			done:    isRunning,
 		},
 		{
 			name: "update",
@@ -184,10 +252,12 @@ func operations() []operation {
 			points:  []string{"daemon.stopping", "daemon.drained", "daemon.ended"},
 			prepare: runTarget,
 			command: []string{"daemon", "stop"},
-			done:    running,
+			done:    isRunning,
 		},
 	}
 }
+
+func isRunning(r *runView) bool { return r.State == "running" }
 
 // victim is a process that dies while an operation is held at a point.
 type victim struct {
@@ -225,7 +295,7 @@ func victims() []victim {
 func gitSteps() []gitStep {
 	all := []gitStep{}
 	ops := map[string]*operation{}
-	for _, op := range operations() {
+	for _, op := range append(operations(), landingOperations()...) {
 		ops[op.name] = &op
 	}
 	for _, s := range []struct {
@@ -233,7 +303,7 @@ func gitSteps() []gitStep {
 		args  string
 		locks bool // a ref whose lock it leaves when it is killed
 	}{
-		{ops["run"], "branch --no-track", true},
+		{ops["run"], "update-ref --no-deref --create-reflog", true},
 		{ops["run"], "worktree add", false},
 		{ops["rm"], "update-ref", true},
 		{ops["rm"], "worktree remove", false},
@@ -241,12 +311,24 @@ func gitSteps() []gitStep {
 		{ops["snapshot"], "commit-tree", false},
 		{ops["snapshot"], "update-ref", true},
 		{ops["resume"], "update-ref", true},
+		{ops["merge"], "update-ref --create-reflog", true},
+		{ops["merge --undo"], "update-ref --create-reflog", true},
+		{ops["merge into a checkout"], "merge --ff-only", true},
+		{ops["merge --undo into a checkout"], "reset --keep", true},
+		{ops["merge with checks"], "worktree add", false},
+		{ops["merge with checks"], "checkout --quiet --force", false},
+		{ops["merge with checks"], "clean --quiet", false},
+		{ops["merge and remove"], "worktree remove", false},
+		{ops["merge and remove"], "update-ref --no-deref -d", false},
 	} {
 		for _, when := range []string{"before", "after"} {
 			all = append(all, gitStep{s.op, s.args, when})
 		}
 		if s.locks {
 			all = append(all, gitStep{s.op, s.args, "within"})
+		}
+		if s.args == "merge --ff-only" || s.args == "reset --keep" {
+			all = append(all, gitStep{s.op, s.args, "midway"})
 		}
 	}
 	return all
@@ -258,9 +340,14 @@ type gitStep struct {
 }
 
 // shim is a git that reads the file gitkill once: as the file says, it dies, or kills its parent
-// and works on.
+// and works on. While there is a file gitdead, each git that runs the command in it dies.
 const shim = `#!/bin/sh
+if [ -f "$ROOT/gitdead" ]; then
+	read -r what <"$ROOT/gitdead"
+	case " $* " in *" $what "*) kill -9 $$ ;; esac
+fi
 armed=$ROOT/gitkill
+set -C # a lock that another git holds is not written over
 if [ -f "$armed" ]; then
 	read -r who when what <"$armed"
 	case " $* " in
@@ -268,12 +355,33 @@ if [ -f "$armed" ]; then
 		if mv "$armed" "$armed.hit" 2>/dev/null; then
 			victim=$$
 			[ "$who" = git ] || victim=$PPID
+			common=$ROOT/project/.git
+			case $what in merge* | reset*)
+				for commit; do :; done
+				case $when in
+				within) # all but the refs
+					"$REAL_GIT" read-tree -m -u HEAD "$commit"
+					: >"$common/HEAD.lock"
+					: >"$common/refs/heads/main.lock"
+					kill -9 "$victim" $$
+					;;
+				midway) # one file, and a part of the next
+					cp "$common/index" "$common/index.lock"
+					for file in left.txt shared.txt; do
+						rm -f "$ROOT/project/$file"
+						"$REAL_GIT" show "$commit:$file" 2>/dev/null >|"$ROOT/part" || continue
+						head -c 3 "$ROOT/part" >|"$ROOT/project/$file"
+					done
+					kill -9 "$victim" $$
+					;;
+				esac
+				;;
+			esac
 			if [ "$when" = within ]; then
-				common=$("$REAL_GIT" rev-parse --path-format=absolute --git-common-dir)
 				for ref; do
 					case $ref in
 					agency/*) ref=refs/heads/$ref ;;
-					refs/agency/*) ;;
+					refs/agency/* | refs/heads/*) ;;
 					*) continue ;;
 					esac
 					mkdir -p "$common/${ref%/*}"
@@ -300,6 +408,26 @@ func (w *world) setup(script string) {
 		w.t.Fatal(err)
 	}
 	w.must("trust")
+}
+
+// standby gives the repository a trusted setup that can be done ahead of runs, and leaves a process
+// for so many seconds.
+func (w *world) standby(seconds int) {
+	path := filepath.Join(w.f.Repo, "agency.toml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "[scripts]\nsetup = [\"sh\", \"-c\", 'sleep %d & echo $! >setup.txt']\nsetup_inputs = [\"src\"]\n", seconds), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must("trust")
+}
+
+// awaitStandby has a run leave a standby.
+func (w *world) awaitStandby() {
+	w.must("run", "--name", "before", "--prompt", asks)
+	w.await("a standby", func() bool {
+		return strings.Contains(w.f.Agency("ls", "--standby").Stdout, " ready ")
+	})
+	w.must("stop", "before")
+	w.must("rm", "before")
 }
 
 func (w *world) script(name, text string) {

@@ -34,8 +34,8 @@ func TestRelease(t *testing.T) {
 // The matrix has the points of the code, and docs/crash.md names each.
 func TestPoints(t *testing.T) {
 	t.Parallel()
-	used := slices.Concat([]string{"scheduler.changed", "settle.unseen"}, sessionPoints, removePoints, restorePoints)
-	for _, op := range operations() {
+	used := slices.Concat([]string{"scheduler.changed", "settle.unseen"}, sessionPoints, removePoints, restorePoints, verifyPoints, commentPoints, forgePoints, queuePoints, landPoints, conflictPoints, beginPoints)
+	for _, op := range append(operations(), landingOperations()...) {
 		used = append(used, op.points...)
 	}
 	slices.Sort(used)
@@ -50,14 +50,23 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	nested, err := filepath.Glob("../../internal/*/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, nested...) {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range call.FindAllSubmatch(source, -1) {
 			place := strings.ReplaceAll(strings.ReplaceAll(string(m[1]), `", "`, "."), `"`, "")
-			inCode[strings.ReplaceAll(strings.ReplaceAll(place, ", step.name, ", ".STEP."), " ", "")] = true
+			place = strings.ReplaceAll(strings.ReplaceAll(place, ", step.name, ", ".STEP."), ", ", ".")
+			if place == "of.started" { // of the program that a setup or a check runs
+				inCode["setup.started"], inCode["check.started"] = true, true
+				continue
+			}
+			inCode[place] = true
 		}
 	}
 	step := regexp.MustCompile(`^(create|resume)\.[a-z]+\.(made|recorded)$`)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"agency"
 )
 
 // The next daemon finishes an interrupted removal as it was requested.
@@ -26,8 +28,8 @@ func TestRemovalGoesOn(t *testing.T) {
 	if out := w.must("show", r.ID); !strings.Contains(out, "removing") {
 		t.Errorf("meanwhile it shows as %s", out)
 	}
-	if r := w.f.Agency("resume", "target"); r.Exit == 0 {
-		t.Errorf("it is resumed: %s", r.Stdout)
+	if r := w.f.Agency("resume", "target"); r.Exit != agency.ExitConflict || !strings.Contains(r.Stderr, "target is being removed") {
+		t.Errorf("resume: exit %d, %s%s", r.Exit, r.Stdout, r.Stderr)
 	}
 	w.release()
 	if wrong := w.rest(false); len(wrong) > 0 {
@@ -49,18 +51,17 @@ func TestRemovalCutOff(t *testing.T) {
 	if err := os.Rename(r.Worktree, r.Worktree+".going"); err != nil { // as an interrupted removal leaves it
 		t.Fatal(err)
 	}
-	w.write("gitkill", "git before rev-parse\n")
+	w.write("gitdead", "rev-parse\n")
 	if r := w.f.Agency("ls"); r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse: signal: killed [E_GIT_FAILED]") {
 		t.Errorf("agency ls while git is killed: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
 	}
-	if err := os.Remove(w.path("gitkill.hit")); err != nil {
-		t.Fatal(err)
-	}
 	for _, args := range [][]string{{"rm", "target"}, {"rm", "--discard", "target"}} {
-		w.write("gitkill", "git before rev-parse\n")
 		if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse") {
 			t.Errorf("agency %v while git is killed: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
 		}
+	}
+	if err := os.Remove(w.path("gitdead")); err != nil {
+		t.Fatal(err)
 	}
 	if now := w.target(); now.RemovedAt != nil {
 		t.Fatal("it is removed in the record")

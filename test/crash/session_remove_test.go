@@ -52,10 +52,10 @@ func killRemove(t *testing.T, point string) {
 	if list := w.must("session", "ls"); list != "" {
 		wrong = append(wrong, fmt.Sprintf("the list is %q", list))
 	}
-	c := cell{row: "session rm: " + point, victim: "daemon", outcome: outDone}
+	c := cell{row: "session rm: " + point, victim: "daemon", outcome: outcomeDone}
 	if len(wrong) > 0 {
 		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
-		c.outcome = outViolation
+		c.outcome = outcomeViolation
 	}
 	c.took = time.Since(begin)
 	note(c)

@@ -54,10 +54,10 @@ agents:
 var sessionPoints = []string{
 	"scheduler.create.env", "scheduler.create.recorded", "scheduler.start.based", "scheduler.start.recorded", "scheduler.start.made",
 	"scheduler.recorded", "scheduler.stop.recorded", "scheduler.stop.made", "scheduler.again.recorded", "scheduler.again.made", "scheduler.settled",
-	"results.found", "results.written", "results.told",
+	"results.found", "results.written", "results.sent",
 }
 
-var sessionSample = []string{"scheduler.start.recorded/daemon", "scheduler.again.recorded/daemon", "scheduler.start.made/wrapper", "scheduler.stop.recorded/tmux", "results.told/daemon"}
+var sessionSample = []string{"scheduler.start.recorded/daemon", "scheduler.again.recorded/daemon", "scheduler.start.made/wrapper", "scheduler.stop.recorded/tmux", "results.sent/daemon"}
 
 // A session has the same outcome, whichever process dies at any of its steps.
 func TestSessionMatrix(t *testing.T) {
@@ -88,15 +88,15 @@ func killSession(t *testing.T, point string, v *victim) {
 		t.Fatal(err)
 	}
 	w.awaitClient()
-	c := cell{row: "session: " + point, victim: v.name, outcome: outDone}
+	c := cell{row: "session: " + point, victim: v.name, outcome: outcomeDone}
 	died := len(pids) > 0
 	wrong := w.fourComplete(v.name == "tmux" && died)
 	switch {
 	case len(wrong) > 0:
 		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
-		c.outcome = outViolation
+		c.outcome = outcomeViolation
 	case !died:
-		c.outcome = outUnknown
+		c.outcome = outcomeUnknown
 	}
 	c.took = time.Since(begin)
 	note(c)
@@ -128,18 +128,18 @@ func (w *world) fourComplete(tmuxDied bool) []string {
 		wrong = append(wrong, fmt.Sprintf("the last agent made %q", got))
 	}
 	wrong = append(wrong, w.sessionsWell()...)
-	wrong = append(wrong, w.endTold()...)
+	wrong = append(wrong, w.endReported()...)
 	return append(wrong, w.rest(tmuxDied)...)
 }
 
-// endTold returns what is wrong with what follows the end of the one session: a report, and one
+// endReported returns what is wrong with what follows the end of the one session: a report, and one
 // message.
-func (w *world) endTold() []string {
+func (w *world) endReported() []string {
 	events := func(kind string) int { return strings.Count(w.must("events"), kind) }
 	w.await("the report", func() bool { return events("session.reported") > 0 })
 	wrong := []string{}
-	if told := events(`"msg_type":"session.complete"`); told != 1 {
-		wrong = append(wrong, fmt.Sprintf("the end was told %d times", told))
+	if sent := events(`"msg_type":"session.complete"`); sent != 1 {
+		wrong = append(wrong, fmt.Sprintf("the end was sent %d times", sent))
 	}
 	if _, err := os.Stat(filepath.Join(w.f.Repo, ".agency", "status", "active-session", "report.md")); err != nil {
 		wrong = append(wrong, err.Error())
@@ -212,10 +212,70 @@ func killCancel(t *testing.T, v *victim) {
 	if s := w.sessionOf("latest"); s.Session.Status != "cancelled" {
 		wrong = append(wrong, fmt.Sprintf("the session is %+v", s))
 	}
-	c := cell{row: "session cancel: scheduler.changed", victim: v.name, outcome: outDone}
+	c := cell{row: "session cancel: scheduler.changed", victim: v.name, outcome: outcomeDone}
 	if len(wrong) > 0 {
 		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
-		c.outcome = outViolation
+		c.outcome = outcomeViolation
+	}
+	c.took = time.Since(begin)
+	note(c)
+}
+
+// retryPoints are the points where a retry by a new plan can be interrupted.
+var retryPoints = []string{"scheduler.create.env", "scheduler.create.recorded", "scheduler.start.recorded"}
+
+// A retry by a new plan is there as a whole or not at all, with the complete agents that it takes
+// over.
+func TestSessionRetryByNewPlan(t *testing.T) {
+	t.Parallel()
+	for _, point := range retryPoints {
+		for _, v := range victims() {
+			if whole || point == "scheduler.create.recorded" && v.name == "daemon" {
+				t.Run(point+"/"+v.name, func(t *testing.T) { t.Parallel(); killRetry(t, point, &v) })
+			}
+		}
+	}
+}
+
+// retryPlan is a plan whose second agent does what is given, after one that stays as it is.
+const retryPlan = "base: deps\ndefaults: {runner: shell, headless: true}\nagents:\n  - {id: kept, prompt: '%[1]s echo x >>$ROOT/kept'}\n  - {id: again, after: [kept], prompt: '%[2]s'}\n"
+
+func killRetry(t *testing.T, point string, v *victim) {
+	begin := time.Now()
+	w := newWorld(t)
+	w.write("plan.yaml", fmt.Sprintf(retryPlan, recorded, "exit 3"))
+	w.f.Agency("session", "start", w.path("plan.yaml"), "--wait", "--timeout", "60s")
+	failed := w.sessionOf("latest")
+	if failed.Session.Status != "failed" {
+		t.Fatalf("the session is %+v", failed)
+	}
+	w.write("plan.yaml", fmt.Sprintf(retryPlan, recorded, "true"))
+	retry := []string{"session", "retry", failed.Session.ID, "--plan-changed", "new"}
+	w.hold(point, retry...)
+	pids := v.pids(w)
+	w.kill(pids)
+	w.awaitDeath(pids)
+	w.release()
+	w.awaitClient()
+	if w.sessionOf("latest").Session.ID == failed.Session.ID {
+		w.must(retry...)
+	}
+	w.f.Agency("session", "wait", "latest", "--timeout", "60s")
+	wrong := append(w.sessionsWell(), w.rest(v.name == "tmux")...)
+	s := w.sessionOf("latest")
+	if s.Session.Status != "complete" || s.Agents[0].RunID != failed.Agents[0].RunID || s.Agents[1].RunID == failed.Agents[1].RunID {
+		wrong = append(wrong, fmt.Sprintf("the session is %+v after %+v", s, failed))
+	}
+	if kept, _ := os.ReadFile(w.path("kept")); string(kept) != "x\n" {
+		wrong = append(wrong, fmt.Sprintf("the agent that stays worked %q", kept))
+	}
+	if all := strings.Count(w.must("session", "ls"), "\n") - 1; all != 2 { // without the heading
+		wrong = append(wrong, fmt.Sprintf("there are %d sessions", all))
+	}
+	c := cell{row: "session retry: " + point, victim: v.name, outcome: outcomeDone}
+	if len(wrong) > 0 {
+		t.Errorf("%s\nthe client said: %s\nthe log:\n%s", strings.Join(wrong, "\n"), w.output.String(), w.log())
+		c.outcome = outcomeViolation
 	}
 	c.took = time.Since(begin)
 	note(c)

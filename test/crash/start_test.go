@@ -20,9 +20,7 @@ func TestRecoveryOfAStart(t *testing.T) {
 	stoppedTarget(w)
 	id := w.target().ID
 	w.hold("wrapper.begun", "resume", "--fresh", "target")
-	pids := w.daemons()
-	w.kill(pids)
-	w.awaitDeath(pids)
+	w.killDaemons()
 	w.awaitClient()
 
 	// The next daemon is held between its look at the wrapper and the decision.
@@ -54,9 +52,7 @@ func TestRecoveryOfATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.hold("create.session.made", "run", "--name", "target", "--prompt", asks)
-	pids := w.daemons()
-	w.kill(pids)
-	w.awaitDeath(pids)
+	w.killDaemons()
 	w.awaitClient()
 	w.must("wait", "target", "--for", "needs-input", "--timeout", "20s")
 	w.must("send", "target", "go on")
@@ -178,4 +174,19 @@ func (w *world) wake(pid int) {
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// A wrapper that is killed before it holds its lock is noticed at once, by its pane, and not by the
+// time that it does not answer.
+func TestWrapperKilledBeforeItsLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hold("wrapper.begun", "run", "--name", "target", "--prompt", asks)
+	w.kill(w.wrapper(w.newest()))
+	w.awaitClient()
+	if !strings.Contains(w.said(), "[E_START_CUT_OFF]") {
+		t.Errorf("run said: %s", w.said())
+	}
+	w.calm(false)
+	w.must("run", "--name", "target", "--prompt", asks)
 }

@@ -19,9 +19,7 @@ func TestUndoneWorkAfterARebuild(t *testing.T) {
 	if !strings.Contains(w.said(), "[E_") {
 		t.Fatalf("the creation was not taken back: %s", w.said())
 	}
-	pids := w.daemons()
-	w.kill(pids)
-	w.awaitDeath(pids)
+	w.killDaemons()
 	w.deleted("agency.db")
 	w.must("db", "rebuild")
 	if out := w.must("doctor"); strings.Contains(out, branch) {
@@ -79,9 +77,7 @@ func TestCreationAfterARebuild(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.hold(point, "run", "--name", "target", "--prompt", asks)
-			pids := w.daemons()
-			w.kill(pids)
-			w.awaitDeath(pids)
+			w.killDaemons()
 			w.awaitClient()
 			w.deleted("agency.db")
 			w.must("db", "rebuild")
@@ -90,4 +86,34 @@ func TestCreationAfterARebuild(t *testing.T) {
 			w.must("run", "--name", "target", "--prompt", asks)
 		})
 	}
+}
+
+// A branch that the user made after a creation was cut off, and before the next daemon takes the
+// creation back, stays: neither the daemon nor rm deletes it, though it has the name and the commit
+// that the run was to have.
+func TestUndoSparesTheBranchOfTheUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hold("create.files.made", "run", "--name", "target", "--branch", "fix/login", "--prompt", asks)
+	id, pids := w.newest(), w.daemons()
+	w.kill([]int{w.client.Process.Pid})
+	w.kill(pids)
+	w.awaitDeath(pids)
+	if r := w.f.Command("", "git", "branch", "fix/login"); r.Exit != 0 {
+		t.Fatal(r.Stderr)
+	}
+	there := func(after string) {
+		t.Helper()
+		if r := w.f.Command("", "git", "rev-parse", "--verify", "refs/heads/fix/login"); r.Exit != 0 {
+			t.Errorf("after %s the branch of the user is gone: %s", after, r.Stderr)
+		}
+	}
+	w.must("ls")
+	there("the undo")
+	out := w.must("rm", "--delete-branch", id)
+	there("rm --delete-branch")
+	if !strings.Contains(out, "fix/login") {
+		t.Errorf("rm does not tell that the branch stays: %s", out)
+	}
+	w.calm(false)
 }

@@ -23,6 +23,10 @@ type world struct {
 	client *exec.Cmd
 	ended  chan struct{} // closed when the client has ended
 	output bytes.Buffer  // of the client
+	// also returns what else is wrong in a settled world, and again is the command that the test
+	// repeats; nil for an operation that has none.
+	also  func() []string
+	again []string
 }
 
 // runView is a run as ls shows it.
@@ -47,7 +51,11 @@ func (r *runView) final() bool {
 func newWorld(t testing.TB) *world { return newWorldAt(t, "") }
 
 // newWorldAt returns a world whose data root is in a folder of its own.
-func newWorldAt(t testing.TB, data string) *world {
+func newWorldAt(t testing.TB, data string) *world { return newWorldWith(t, data, "") }
+
+// newWorldWith returns a world whose data root is in a folder, and whose repository is one; empty
+// for folders of the fixture.
+func newWorldWith(t testing.TB, data, repo string) *world {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("the process table is read from /proc")
@@ -57,7 +65,7 @@ func newWorldAt(t testing.TB, data string) *world {
 			t.Skip(tool + " is not installed")
 		}
 	}
-	f, err := fixture.Make(bin, "")
+	f, err := fixture.Make(bin, repo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,12 +261,13 @@ func (w *world) newest() string {
 	return filepath.Base(dirs[len(dirs)-1])
 }
 
-// hasWork reports whether the agent's work is in the run's worktree, or in a snapshot of it.
+// hasWork reports whether the agent's work is in the run's worktree, in a snapshot of it or in what
+// landed.
 func (w *world) hasWork(r *runView) bool {
 	if data, err := os.ReadFile(filepath.Join(r.Worktree, "work.txt")); err == nil {
 		return string(data) == "precious\n"
 	}
-	refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency/snapshots/"+r.ID)
+	refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname)", "refs/agency/snapshots/"+r.ID, "refs/agency/landings/*/source")
 	for ref := range strings.FieldsSeq(refs.Stdout) {
 		if w.f.Command("", "git", "show", ref+":work.txt").Stdout == "precious\n" {
 			return true
@@ -269,6 +278,14 @@ func (w *world) hasWork(r *runView) bool {
 
 func has(list []string, want string) bool {
 	return slices.Contains(list, want)
+}
+
+// killDaemons kills all daemons, and waits until they are gone.
+func (w *world) killDaemons() {
+	w.t.Helper()
+	pids := w.daemons()
+	w.kill(pids)
+	w.awaitDeath(pids)
 }
 
 // awaitDeath waits until processes are gone.

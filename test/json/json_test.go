@@ -83,10 +83,14 @@ func newBench(t *testing.T) *bench {
 	b.write(t, "presets.toml", "[presets.worker]\nharness = \"claude\"\n[presets.worker.config]\nmodel = \"large\"\nenv = [\"SECRET=1\"]\nsystem_prompt_file = \"role.md\"\n")
 	b.write(t, "role.md", "Be brief.\n")
 	b.write(t, "repo/read.me", "hello\n")
-	b.write(t, "spec.json", fmt.Sprintf(`{"name": "one-shot", "prompt": {"text": "wait-file %s\nsay hello"}, "tags": ["nightly"],
+	b.write(t, "spec.json", fmt.Sprintf(`{"name": "one-shot", "prompt": {"text": "wait-file %s\nsay hello\nwrite note.txt kept"}, "tags": ["nightly"],
 		"inputs": [{"path": "read.me"}], "headless": true}`, b.path("go-one-shot")))
 	for _, args := range [][]string{
-		{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "Begin"},
+		{"init", "-q", "-b", "main"},
+		{"add", "."},
+		{"config", "user.name", "T"},
+		{"config", "user.email", "t@example.invalid"},
+		{"commit", "-q", "-m", "Begin"},
 	} {
 		if r := b.run(t, b.path("repo"), "", "git", args...); r.exit != 0 {
 			t.Fatalf("git %q: %s", args, r.err)
@@ -133,8 +137,11 @@ func (b *bench) normal(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, b.dir, "<PATH>"), version, "<VERSION>")
 	for _, r := range []struct{ pattern, with string }{
 		{`r_[0-9A-HJKMNP-TV-Z]{26}\b`, "<RUN_ID>"},
+		{`l_[0-9A-HJKMNP-TV-Z]{26}\b`, "<LANDING_ID>"},
+		{`already, as [0-9a-f]{12}"`, `already, as <SHA>"`},
 		{`\b[0-9]{8}-[0-9]{6}-[0-9a-f]{8}\b`, "<SESSION_ID>"},
-		{`\ba001-[0-9a-f]{4}\b`, "a001-<HASH>"},
+		{`\b[0-9]{4}-a00[12]-[0-9a-f]{4}-[0-9a-f]{4}\b`, "<HANDLE>"},
+		{`\ba00([12])-[0-9a-f]{4}\b`, "a00$1-<HASH>"},
 		{`"duration_seconds": [0-9]+`, `"duration_seconds": "<SECONDS>"`},
 		{`\b[0-9]{4}-[a-z][a-z0-9-]*-[0-9a-f]{4}\b`, "<HANDLE>"},
 		{`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`, "<UUID>"},
@@ -143,6 +150,8 @@ func (b *bench) normal(text string) string {
 		{`"pid":( ?)[0-9]+`, `"pid":$1"<PID>"`},
 		{`"start_ticks": [0-9]+`, `"start_ticks": "<TICKS>"`},
 		{`"boot_id": "[^"]+"`, `"boot_id": "<BOOT_ID>"`},
+		{`"bytes": [1-9][0-9]*`, `"bytes": "<BYTES>"`},
+		{`[0-9.]+ [KMG]iB, and worktrees of [0-9.]+ ([KMG]iB|B)`, "<SIZE>, and worktrees of <SIZE>"},
 		{`"(last_)?seq":( ?)[0-9]+`, `"${1}seq":$2"<SEQ>"`},
 		{`"commit": ""`, `"commit": "<SHA>"`},
 		{`"go": "[^"]+"`, `"go": "<VERSION>"`},
@@ -156,8 +165,10 @@ func (b *bench) normal(text string) string {
 		{`up [0-9]+[a-z]+,`, "up <TIME>,"},
 		{`"text": "time=.*`, `"text": "<LOG>"`},
 		{`"last_output": (null|"<TIME>")`, `"last_output": "<TIME OR NULL>"`},
+		{`"diff":( ?)(null|\{\s*"files": ?[0-9]+,\s*"added": ?[0-9]+,\s*"deleted": ?[0-9]+\s*\})`, `"diff":$1"<CHANGES OR NULL>"`},
 		{`"%[0-9]+"`, `"<PANE>"`},
 		{`"/[^"]*/tmux"`, `"<TMUX>"`},
+		{`"sandbox_problem": "[^"]*"`, `"sandbox_problem": "<PROBLEM OR EMPTY>"`},
 	} {
 		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
 	}
@@ -205,119 +216,8 @@ func TestJSON(t *testing.T) {
 // commands runs the commands of one day, in their order. Each prints one envelope and nothing else.
 func commands(t *testing.T, b *bench) {
 	t.Helper()
-	prompt := "wait-file " + b.path("go-paint") + "\nask Which colour?\nready Painted it | look at it\nwait-file never\n"
-	steps := []struct {
-		name string // of the file
-		args string // words of the command line; PATH is the bench's folder
-		exit int
-		in   string
-	}{
-		{"version", "version", 0, ""},
-		{"config-path", "config path", 0, ""},
-		{"config-show", "config show", 0, ""},
-		{"config-check", "config check", 0, ""},
-		{"config-check-invalid", "config check --config PATH/bad.toml", 1, ""},
-		{"presets-none", "presets ls", 0, ""},
-		{"presets-ls", "presets ls --config PATH/presets.toml", 0, ""},
-		{"presets-show", "presets show worker --config PATH/presets.toml", 0, ""},
-		{"daemon-status-none", "daemon status", 3, ""},
-		{"daemon-start", "daemon start", 0, ""},
-		{"daemon-status", "daemon status", 0, ""},
-		{"doctor", "doctor", 0, ""},
-		{"schemas", "schema", 0, ""},
-		{"schema", "schema runner-status", 0, ""},
-		{"schema-plan", "schema plan", 0, ""},
-		{"session-plan", "session plan -", 0, "name: paint\nagents:\n- {id: 001, prompt: say hello}\n- {id: 002, prompt: say bye, after: [001], timeout: 2h}\n"},
-		{"session-plan-invalid", "session plan -", 2, "agents:\n- {id: 001, promt: say hello}\n"},
-		{"report-nowhere", "report working --summary Painting", 1, ""},
-		{"report", "report working --summary Painting --quiet-for 20m", 0, ""},
-		{"report-help", "report help", 0, ""},
-		{"report-incomplete", "report needs-input --summary Colours", 2, ""},
-		{"ls-none", "ls", 0, ""},
-		{"notify-none", "notify test", 2, ""},
-		{"notify-ls", "notify ls", 0, ""},
-		{"run", "run --name paint --type build --tag worker --prompt -", 0, prompt},
-		{"wait-for", "wait paint --for needs-input --timeout 30s", 0, ""},
-		{"wait-needs-person", "wait paint --timeout 30s", 8, ""},
-		{"ls", "ls", 0, ""},
-		{"api", "api run.list -", 0, `{"status": ["needs-input"], "removed": true}`},
-		{"api-unknown", "api run.lst", 2, ""},
-		{"api-mistake", "api run.list -", 2, `{"stauts": []}`},
-		{"show", "show paint", 0, ""},
-		{"explain", "explain paint", 0, ""},
-		{"attach", "attach paint", 0, ""},
-		{"watchdog-start", "watchdog start --run paint --interval 3600 --message check", 0, ""},
-		{"wait-timeout", "wait paint --for completed --timeout 50ms", 5, ""},
-		{"watchdog-status", "watchdog status", 0, ""},
-		{"watchdog-stop", "watchdog stop paint", 0, ""},
-		{"watchdog-stop-none", "watchdog stop paint", 3, ""},
-		{"rm-running", "rm paint", 4, ""},
-		{"resume-running", "resume paint", 4, ""},
-		{"resume-lost", "resume --all-lost", 0, ""},
-		{"answer-late", "answer paint blue --prompt-id needs_input@1", 4, ""},
-		{"answer-nothing", "answer one-shot allow", 3, ""},
-		{"send", "send paint -", 0, "blue\n"},
-		{"wait", "wait paint --for ready-for-review --timeout 30s", 0, ""},
-		{"diff", "diff paint", 0, ""},
-		{"stop", "stop paint", 0, ""},
-		{"stop-again", "stop paint", 0, ""},
-		{"flag", "flag paint look at the colour", 0, ""},
-		{"flag-no-reason", "flag paint", 2, ""},
-		{"unflag", "unflag paint", 0, ""},
-		{"unflag-again", "unflag paint", 0, ""},
-		{"send-ended", "send paint blue", 4, ""},
-		{"attach-ended", "attach paint", 3, ""},
-		{"run-spec", "run --spec PATH/spec.json", 0, ""},
-		{"wait-completed", "wait one-shot --timeout 30s", 0, ""},
-		{"show-completed", "show one-shot", 0, ""},
-		{"logs", "logs one-shot", 0, ""},
-		{"events", "events --run one-shot", 0, ""},
-		{"rm", "rm one-shot", 0, ""},
-		{"rm-again", "rm one-shot", 0, ""},
-		{"rm-snapshot", "rm paint --delete-branch", 0, ""},
-		{"ls-removed", "ls --all --tag nightly", 0, ""},
-		{"show-unknown", "show no-such-run", 3, ""},
-		{"usage-flag", "ls --al", 2, ""},
-		{"usage-arguments", "show", 2, ""},
-		{"usage-command", "lst", 2, ""},
-		{"run-no-task", "run", 2, ""},
-		{"run-no-runner", "run --runner aider --prompt a", 1, ""},
-		{"session-start", "session start - --name mural", 0, "agents:\n- {id: 001, prompt: ask which colour}\n- {id: 002, prompt: say bye, after: [001]}\n"},
-		{"session-wait-needs-user", "session wait mural --attention --timeout 30s", 8, ""},
-		{"session-wait-timeout", "session wait mural --timeout 50ms", 5, ""},
-		{"session-pause", "session pause mural", 0, ""},
-		{"session-resume", "session resume mural", 0, ""},
-		{"session-resume-running", "session resume mural", 4, ""},
-		{"session-retry-running", "session retry mural", 4, ""},
-		{"session-cancel", "session cancel mural", 0, ""},
-		{"session-wait-cancelled", "session wait mural --timeout 30s", 4, ""},
-		{"gc-session", "gc --older-than 0s --apply", 0, ""},
-		{"init-dry-run", "init --dry-run --type go --agent-runs", 0, ""},
-		{"init", "init --type go --setup read.me", 0, ""},
-		{"init-invalid", "init --sandbox container", 2, ""},
-		{"trust-show", "trust --show", 0, ""},
-		{"trust-revoke", "trust --revoke", 0, ""},
-		{"run-untrusted", "run --prompt a", 8, ""},
-		{"trust", "trust", 0, ""},
-		{"session-ls-none", "session ls", 0, ""},
-		{"session-create", "session create --name night --source-file plan.md --agent 001:paint:1 --agent 002:dry:2", 0, ""},
-		{"session-update", "session update night --agent 001 start --pid 4711", 0, ""},
-		{"session-update-refused", "session update night --agent 002 complete", 4, ""},
-		{"session-running", "session show night --running", 0, ""},
-		{"session-is-complete", "session show night --is-complete", 1, ""},
-		{"session-rm-running", "session rm night", 4, ""},
-		{"session-update-cancel", "session update night cancel --error rain", 0, ""},
-		{"session-show-outside", "session show night", 0, ""},
-		{"session-ls", "session ls", 0, ""},
-		{"session-rm-old", "session rm --older-than 7d", 0, ""},
-		{"session-rm", "session rm night", 0, ""},
-		{"session-show-none", "session show night", 3, ""},
-		{"daemon-logs", "daemon logs", 0, ""},
-		{"daemon-stop", "daemon stop", 0, ""},
-		{"daemon-stop-none", "daemon stop", 0, ""},
-	}
 	shapes := readShapes(t)
-	for _, step := range steps {
+	for _, step := range slices.Concat(before, ofRun, ofWork, ofEnd, ofSession, ofRepository, ofHand, after) {
 		args := strings.Fields(strings.ReplaceAll(step.args, "PATH", b.dir))
 		switch step.name {
 		case "wait-for": // from here on the agents may do what must not yet show in the answer to their start
@@ -332,10 +232,10 @@ func commands(t *testing.T, b *bench) {
 			}
 		case "wait-completed":
 			b.write(t, "go-one-shot", "")
-		case "rm-snapshot":
+		case "comment":
 			b.leaveWork(t)
 		}
-		r := b.run(t, b.path("repo"), step.in, b.bin, append(args, "--json")...)
+		r := b.run(t, b.path("repo"), strings.ReplaceAll(step.in, "PATH", b.dir), b.bin, append(args, "--json")...)
 		if r.exit != step.exit || r.err != "" {
 			t.Errorf("%s: exit status %d, want %d, and on stderr %q", step.args, r.exit, step.exit, r.err)
 		}

@@ -12,12 +12,14 @@ import (
 // answers maps the commands whose data is the response of an operation, by the first words of their
 // arguments, to that operation.
 var answers = map[string]string{
-	"ls": "run.list", "api run.list": "run.list", "show": "run.show", "explain": "run.explain", "run": "run.create", "send": "run.send",
+	"ls": "run.list", "ls --standby": "standby.list", "api run.list": "run.list", "show": "run.show", "explain": "run.explain", "run": "run.create", "send": "run.send",
 	"diff": "run.diff", "flag": "run.flag", "unflag": "run.unflag", "rm": "run.remove", "stop": "run.stop", "wait": "run.wait",
 	"events": "event.list", "doctor": "doctor", "gc": "gc", "notify ls": "notify.list", "init": "project.init",
 	"trust": "trust.grant", "trust --show": "trust.show", "trust --revoke": "trust.revoke",
 	"watchdog start": "timer.start", "watchdog stop": "timer.stop", "watchdog status": "timer.list",
 	"session plan": "session.plan", "session start": "session.start", "session pause": "session.pause", "session resume": "session.resume",
+	"merge paint": "run.merge", "review fresco": "session.review", "merge fresco": "session.merge",
+	"queue ls": "queue.list", "queue pause": "queue.pause",
 	"session create": "session.create", "session show": "session.show", "session ls": "session.list", "session rm": "session.remove",
 }
 

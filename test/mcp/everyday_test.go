@@ -42,6 +42,8 @@ func TestClosedSets(t *testing.T) {
 	f := newFixture(t)
 	c := connect(t, f, f.Repo, nil, "--tools", "all")
 	for _, tt := range []struct{ tool, argument, want string }{
+		{"run_create", "sandbox", "process"},
+		{"run_create", "network", "none"},
 		{"run_list", "status", "needs input"},
 		{"run_wait", "for", "ready for review"},
 		{"run_answer", "decision", "allow"},

@@ -29,7 +29,7 @@ func TestFlag(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	// The run that set the flag knows of it, so the message goes to the user.
-	for told := false; !told; {
+	for notified := false; !notified; {
 		var inbox struct {
 			Messages []struct {
 				ID      string
@@ -41,10 +41,10 @@ func TestFlag(t *testing.T) {
 		}
 		person.must(&inbox, "messages_poll", object{"wait_seconds": 50})
 		if len(inbox.Messages) == 0 {
-			t.Fatal("the person was not told")
+			t.Fatal("the user was not notified")
 		}
 		for _, m := range inbox.Messages {
-			told = told || m.Payload.Name == "hand" && m.Payload.Type == "attention"
+			notified = notified || m.Payload.Name == "hand" && m.Payload.Type == "attention"
 			person.must(nil, "messages_ack", object{"message_ids": []string{m.ID}})
 		}
 	}

@@ -79,7 +79,7 @@ func (c *client) awaitProgress(n int64) {
 	c.t.Helper()
 	for deadline := time.Now().Add(timeout); c.progress.Load() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.t.Fatalf("progress was told %d times, want %d", c.progress.Load(), n)
+			c.t.Fatalf("progress was reported %d times, want %d", c.progress.Load(), n)
 		}
 	}
 }
@@ -181,7 +181,7 @@ var (
 		"session_cancel", "session_plan", "session_resume", "session_retry", "session_show", "session_start", "session_wait",
 	}
 	extraTools = []string{
-		"run_explain", "run_flag", "run_unflag", "session_list", "session_pause", "session_update", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
+		"queue_add", "queue_show", "run_explain", "run_flag", "run_unflag", "run_review", "run_verify", "check_log", "session_list", "session_pause", "session_update", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
 	}
 )
 
@@ -223,7 +223,7 @@ func TestTools(t *testing.T) {
 	c.refused("E_USAGE", "run_status", object{})
 	c.refused("E_USAGE", "run_wait", object{"runs": []string{}})
 	c.refused("E_USAGE", "messages_poll", object{"wait_seconds": 1 << 55}) // a duration that overflows
-	if code, hint := c.failed("run_status", object{"run": "nobody"}); code != "E_RUN_NOT_FOUND" || hint != "run_list(include_ended: true)" {
+	if code, hint := c.failed("run_status", object{"run": "unknown"}); code != "E_RUN_NOT_FOUND" || hint != "run_list(include_ended: true)" {
 		t.Errorf("got %s with the hint %q", code, hint)
 	}
 	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": " "})
@@ -249,6 +249,12 @@ func TestOutputIsTheRunsOwn(t *testing.T) {
 			t.Errorf("%s shows %q", name, text)
 		}
 	}
+}
+
+// workerList is the answer of run_list.
+type workerList struct {
+	Runs  []worker
+	Ended int `json:"ended_omitted"`
 }
 
 // An orchestrator starts a worker, waits for its question, answers it, takes its work, and stops
@@ -281,12 +287,8 @@ func TestOrchestrate(t *testing.T) {
 	if !slices.Equal(status.Questions, []string{"Which colour?"}) || status.PromptID != waited.Runs[0].PromptID {
 		t.Errorf("got %+v", status)
 	}
-	var all struct {
-		Runs  []worker
-		Ended int `json:"ended_omitted"`
-	}
-	c.must(&all, "run_list", nil)
-	if len(all.Runs) != 1 || !slices.Equal(all.Runs[0].Tags, []string{"worker", "blue"}) {
+	var all workerList
+	if c.must(&all, "run_list", nil); len(all.Runs) != 1 || !slices.Equal(all.Runs[0].Tags, []string{"worker", "blue"}) {
 		t.Errorf("got %+v", all)
 	}
 	var output struct{ Lines []string }
@@ -312,23 +314,32 @@ func TestOrchestrate(t *testing.T) {
 	if len(diff.Files) != 1 || diff.Files[0].Path != "made.txt" || !strings.Contains(diff.Patch, "\n+blue\n") {
 		t.Errorf("got %+v", diff)
 	}
-	c.must(&waited, "run_wait", object{"runs": []string{"fix"}, "for": []string{"completed"}, "timeout_seconds": 1})
-	if !waited.TimedOut {
+	if c.must(&waited, "run_wait", object{"runs": []string{"fix"}, "for": []string{"completed"}, "timeout_seconds": 1}); !waited.TimedOut {
 		t.Errorf("got %+v", waited)
 	}
-	c.must(&status, "run_stop", object{"run": "fix"})
+	c.stopsAndResumes("fix", status.PromptID)
+}
+
+// stopsAndResumes stops the only run, which is then among the ended ones and takes no answer, and
+// resumes it.
+func (c *client) stopsAndResumes(run, prompt string) {
+	t := c.t
+	t.Helper()
+	var status worker
+	c.must(&status, "run_stop", object{"run": run})
 	if status.Status != "ready for review" && status.Status != "killed" {
 		t.Errorf("got %+v", status)
 	}
-	c.refused("E_INVALID_STATE", "run_answer", object{"run": "fix", "text": "red", "prompt_id": status.PromptID})
+	c.refused("E_INVALID_STATE", "run_answer", object{"run": run, "text": "red", "prompt_id": prompt})
+	var all workerList
 	if c.must(&all, "run_list", nil); len(all.Runs) != 0 || all.Ended != 1 {
 		t.Errorf("the list of live runs is %+v", all)
 	}
 	if c.must(&all, "run_list", object{"include_ended": true}); len(all.Runs) != 1 || all.Ended != 0 {
 		t.Errorf("the list of all runs is %+v", all)
 	}
-	c.must(&created, "run_resume", object{"run": "fix", "prompt": "say again"})
-	c.must(nil, "run_wait", object{"runs": []string{"fix"}, "timeout_seconds": 60})
+	c.must(nil, "run_resume", object{"run": run, "prompt": "say again"})
+	c.must(nil, "run_wait", object{"runs": []string{run}, "timeout_seconds": 60})
 }
 
 // Inside a run the tools act as that run: it owns the runs that it starts, has its own inbox, and

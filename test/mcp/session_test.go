@@ -70,20 +70,12 @@ func TestSession(t *testing.T) {
 	}
 
 	// The end is reported once all results are known; the ends of the agents are not.
-	told := map[string]int{}
-	for told["session.complete"] == 0 {
-		var inbox struct{ Messages []letter }
-		c.must(&inbox, "messages_poll", object{"wait_seconds": 50})
-		if len(inbox.Messages) == 0 {
-			t.Fatalf("told of %v", told)
-		}
-		for _, m := range inbox.Messages {
-			told[m.Type]++
-			c.must(nil, "messages_ack", object{"message_ids": []string{m.ID}})
-		}
+	got := map[string]int{}
+	for got["session.complete"] == 0 {
+		c.takeInbox(got)
 	}
-	if told["session.complete"] != 1 || told["worker.complete"] != 0 {
-		t.Errorf("told of %v", told)
+	if got["session.complete"] != 1 || got["worker.complete"] != 0 {
+		t.Errorf("got %v", got)
 	}
 	c.must(&s, "session_show", object{"session": started.Session.ID})
 	if len(s.Agents) != 2 || s.Agents[0].Result.Added != 1 || s.Agents[0].Result.Tests != "cat one.txt" {
@@ -91,8 +83,14 @@ func TestSession(t *testing.T) {
 	}
 	c.refused("E_INVALID_STATE", "session_cancel", object{"session": "twice"})
 	c.refused("E_INVALID_STATE", "session_retry", object{"session": "twice"})
+}
 
-	// A failed agent is run again; a cancelled session ends its agents.
+// A failed agent is run again; a cancelled session ends its agents.
+func TestSessionsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := connect(t, f, f.Repo, nil, "--tools", "all")
+	var started, s sessionAnswer
 	c.must(&started, "session_start", object{"yaml": "agents: [{id: a, prompt: exit 1}]"})
 	c.must(&s, "session_wait", object{"session": started.Session.ID, "timeout_seconds": 60})
 	if s.Session.Status != "failed" || len(s.Agents) != 1 || s.Agents[0].Error == "" {
@@ -111,8 +109,22 @@ func TestSession(t *testing.T) {
 	}
 	var list struct{ Sessions []struct{ ID string } }
 	c.must(&list, "session_list", nil)
-	if len(list.Sessions) != 4 {
+	if len(list.Sessions) != 3 {
 		t.Errorf("listed %+v", list)
+	}
+}
+
+// takeInbox waits for messages, acknowledges them and counts them by type.
+func (c *client) takeInbox(count map[string]int) {
+	c.t.Helper()
+	var inbox struct{ Messages []letter }
+	c.must(&inbox, "messages_poll", object{"wait_seconds": 50})
+	if len(inbox.Messages) == 0 {
+		c.t.Fatalf("got %v", count)
+	}
+	for _, m := range inbox.Messages {
+		count[m.Type]++
+		c.must(nil, "messages_ack", object{"message_ids": []string{m.ID}})
 	}
 }
 

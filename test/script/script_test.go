@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,12 +19,19 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"agency/test/fixture"
+	"agency/test/forge"
 )
 
 // bin is the folder of the binary under test.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(fixture.Run(m, &bin)) }
+// TestMain runs the tests, or is one of the programs of a fake forge.
+func TestMain(m *testing.M) {
+	if slices.Contains(forge.Programs, filepath.Base(os.Args[0])) {
+		os.Exit(forge.Main())
+	}
+	os.Exit(fixture.Run(m, &bin))
+}
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -38,6 +46,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"alive":      alive,
+			"fake":       fake,
 			"eventually": eventually,
 			"mksocket":   mksocket,
 			"handle":     handle,
@@ -53,9 +62,12 @@ func TestScripts(t *testing.T) {
 
 func condition(name string) (bool, error) {
 	switch name {
-	case "tmux":
-		_, err := exec.LookPath("tmux")
+	case "tmux", "bwrap":
+		_, err := exec.LookPath(name)
 		return err == nil, nil
+	case "reftable": // git knows it
+		usage, _ := exec.Command("git", "init", "-h").CombinedOutput()
+		return strings.Contains(string(usage), "--ref-format"), nil
 	case "root":
 		return os.Getuid() == 0, nil
 	case "linux":
@@ -118,6 +130,21 @@ func alive(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// fake PROGRAM...: programs of a fake forge come first on the PATH: gh, glab, or forge, which plays
+// the other users. Its repository is $WORK/origin.git.
+func fake(ts *testscript.TestScript, _ bool, args []string) {
+	program, err := os.Executable()
+	ts.Check(err)
+	dir := ts.MkAbs(ts.Getenv("WORK") + "/forge")
+	ts.Check(os.MkdirAll(dir, 0o700))
+	for _, name := range args {
+		ts.Check(os.Symlink(program, filepath.Join(dir, name)))
+	}
+	ts.Setenv("PATH", dir+string(os.PathListSeparator)+ts.Getenv("PATH"))
+	ts.Setenv("FORGE_STATE", filepath.Join(dir, "state.json"))
+	ts.Setenv("FORGE_REPO", ts.Getenv("WORK")+"/origin.git")
 }
 
 // handle VAR: the last line of stdout becomes the variable.

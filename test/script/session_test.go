@@ -21,24 +21,8 @@ func TestSixteenExecutors(t *testing.T) {
 	t.Parallel()
 	const writers, each = 16, 40
 	f := fixture.New(t, bin)
-	agents := []string{}
-	for i := range writers * each {
-		agents = append(agents, fmt.Sprintf(`{"id":"%04d"}`, i))
-	}
-	var made struct {
-		Data struct {
-			Session struct {
-				ID  string `json:"id"`
-				Dir string `json:"dir"`
-			} `json:"session"`
-		} `json:"data"`
-	}
-	created := f.AgencyIn("["+strings.Join(agents, ",")+"]", "session", "create", "--json", "--agents", "-")
-	if err := json.Unmarshal([]byte(created.Stdout), &made); err != nil {
-		t.Fatalf("%v: %s%s", err, created.Stdout, created.Stderr)
-	}
-	s := made.Data.Session
-	status := filepath.Join(s.Dir, "status.json")
+	id, dir := createAgents(t, f, writers*each)
+	status := filepath.Join(dir, "status.json")
 	var done atomic.Bool
 	var reading, writing sync.WaitGroup
 	reading.Go(func() {
@@ -57,7 +41,7 @@ func TestSixteenExecutors(t *testing.T) {
 				fmt.Fprintf(&lines, `{"agent":"%04d","action":"start","pid":%d}`+"\n", i, i+1)
 				fmt.Fprintf(&lines, `{"agent":"%04d","action":"complete","exit_code":%d}`+"\n", i, i%3)
 			}
-			r := f.AgencyIn(lines.String(), "session", "update", s.ID, "-", "--json")
+			r := f.AgencyIn(lines.String(), "session", "update", id, "-", "--json")
 			if got := strings.Count(r.Stdout, `{"ok":true,`); r.Exit != 0 || got != 2*each {
 				t.Errorf("writer %d: exit status %d, %d answers\n%s", w, r.Exit, got, r.Stderr)
 			}
@@ -77,7 +61,7 @@ func TestSixteenExecutors(t *testing.T) {
 			} `json:"agents"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal([]byte(f.Agency("session", "show", s.ID, "--json").Stdout), &shown); err != nil {
+	if err := json.Unmarshal([]byte(f.Agency("session", "show", id, "--json").Stdout), &shown); err != nil {
 		t.Fatal(err)
 	}
 	if got := shown.Data.Session; got.Status != "complete" || got.Summary["complete"] != writers*each {
@@ -88,6 +72,28 @@ func TestSixteenExecutors(t *testing.T) {
 			t.Errorf("agent %d: exit code %v", i, a.ExitCode)
 		}
 	}
+}
+
+// createAgents makes a session with so many agents, and returns its id and its folder.
+func createAgents(t *testing.T, f *fixture.Fixture, n int) (id, dir string) {
+	t.Helper()
+	agents := []string{}
+	for i := range n {
+		agents = append(agents, fmt.Sprintf(`{"id":"%04d"}`, i))
+	}
+	var made struct {
+		Data struct {
+			Session struct {
+				ID  string `json:"id"`
+				Dir string `json:"dir"`
+			} `json:"session"`
+		} `json:"data"`
+	}
+	created := f.AgencyIn("["+strings.Join(agents, ",")+"]", "session", "create", "--json", "--agents", "-")
+	if err := json.Unmarshal([]byte(created.Stdout), &made); err != nil {
+		t.Fatalf("%v: %s%s", err, created.Stdout, created.Stderr)
+	}
+	return made.Data.Session.ID, made.Data.Session.Dir
 }
 
 // The status file of another program becomes a session of agency, and the status file of that

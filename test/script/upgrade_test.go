@@ -1,10 +1,12 @@
 package script_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,22 +16,32 @@ import (
 )
 
 // before returns the program of another version: AGENCY_BEFORE, which make upgrade builds from
-// another commit, or the same commit with another version.
+// another commit, or sameCommit.
 func before(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("AGENCY_BEFORE"); path != "" {
 		return path
 	}
-	path := filepath.Join(t.TempDir(), "agency")
-	args := []string{"build", "-ldflags", "-X main.version=v0.0.1", "-o", path}
+	return sameCommit(t)
+}
+
+// sameCommit returns the program of another version that has the same operations.
+func sameCommit(t *testing.T) string {
+	t.Helper()
+	if out, err := buildSameCommit(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return filepath.Join(bin, "agency-v0.0.1")
+}
+
+// buildSameCommit builds the program of sameCommit once for all tests.
+var buildSameCommit = sync.OnceValues(func() ([]byte, error) {
+	args := []string{"build", "-ldflags", "-X main.version=v0.0.1", "-o", filepath.Join(bin, "agency-v0.0.1")}
 	if fixture.Race {
 		args = append(args, "-race")
 	}
-	if out, err := exec.Command("go", append(args, "agency/cmd/agency")...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return path
-}
+	return exec.Command("go", append(args, "agency/cmd/agency")...).CombinedOutput()
+})
 
 // refusal returns what the daemon tells a client of a version that never was.
 func refusal(t *testing.T, f *fixture.Fixture) *agency.Error {
@@ -48,6 +60,34 @@ func await(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+// started is a command that runs beside the test.
+type started struct {
+	*exec.Cmd
+	out string // path of what it has printed
+}
+
+// start starts a program in the fixture. It is killed at the end of the test at the latest.
+func start(t *testing.T, f *fixture.Fixture, program string, args ...string) started {
+	t.Helper()
+	out, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = f.Repo, f.Env, out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return started{cmd, out.Name()}
+}
+
+// printed returns what the command has printed.
+func (s started) printed() string {
+	text, _ := os.ReadFile(s.out)
+	return string(text)
 }
 
 // Runs of an older agency go on under a newer one, and back: the commands replace the daemon, but
@@ -76,6 +116,17 @@ func TestUpgrade(t *testing.T) {
 	await(t, "the run heard it", func() bool { return strings.Contains(f.Agency("logs", "first").Stdout, "heard the newer one") })
 	must(f.Agency("run", "--runner", "shell", "--name", "second", "--prompt", task))
 
+	// Back: a program that cannot read the record says so, and what to do; the newer daemon goes on.
+	if os.Getenv("AGENCY_BEFORE_RECORD") == "older" {
+		r := f.Command("", old, "ls")
+		if newer := version(); r.Exit != agency.ExitConflict || newer == older || !strings.Contains(r.Stderr, "cannot read its record") ||
+			!strings.Contains(r.Stderr, fmt.Sprintf("hint: install version %v again", newer)) {
+			t.Fatalf("exit %d, the daemon is %v: %s%s", r.Exit, newer, r.Stdout, r.Stderr)
+		}
+		must(f.Agency("stop", "first", "second"))
+		return
+	}
+
 	// Back: the older program sees both, with what happened meanwhile.
 	if list := must(f.Command("", old, "ls")); !strings.Contains(list, "first") || !strings.Contains(list, "second") || version() != older {
 		t.Fatalf("the daemon is %v, and ls shows %s", version(), list)
@@ -85,24 +136,35 @@ func TestUpgrade(t *testing.T) {
 		return strings.Contains(f.Command("", old, "logs", "second").Stdout, "heard the older one")
 	})
 
-	// A request that waits is not lost: the newer program says so, and how to go on.
-	waiting := exec.Command(old, "wait", "second")
-	var waited strings.Builder
-	waiting.Dir, waiting.Env, waiting.Stdout, waiting.Stderr = f.Repo, f.Env, &waited, &waited
-	if err := waiting.Start(); err != nil {
+	keepsRequest(t, f, old, task)
+	must(f.Agency("stop", "first"))
+	if version() == older {
+		t.Error("the daemon is still the older one")
+	}
+}
+
+// keepsRequest checks that a request that changes something is not lost: the newer program says so,
+// and how to go on.
+func keepsRequest(t *testing.T, f *fixture.Fixture, old, task string) {
+	t.Helper()
+	hook := filepath.Join(f.Repo, ".git", "hooks", "post-checkout")
+	gate := filepath.Join(t.TempDir(), "gate")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\nuntil [ -e '"+gate+"' ]; do sleep 0.05; done\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	creating := start(t, f, old, "run", "--runner", "shell", "--name", "third", "--prompt", task)
 	await(t, "the daemon has the request", func() bool { return refusal(t, f).Details["requests"] == 1.0 })
 	if r := f.Agency("ls"); r.Exit != agency.ExitConflict || !strings.Contains(r.Stderr, "a request waits for its answer") || !strings.Contains(r.Stderr, "agency daemon stop") {
 		t.Errorf("exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
 	}
-	must(f.Command("", old, "stop", "second"))
-	if _ = waiting.Wait(); !strings.Contains(waited.String(), "second") || strings.Contains(waited.String(), "E_DAEMON") {
-		t.Errorf("the request was lost: %s", waited.String())
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	must(f.Agency("doctor", "--json"))
-	must(f.Agency("stop", "first"))
-	if version() == older {
-		t.Error("the daemon is still the older one")
+	if err := creating.Wait(); err != nil {
+		t.Errorf("the request was lost: %v: %s", err, creating.printed())
+	}
+	// It exits with 1 where the default runner is not installed.
+	if r := f.Agency("doctor", "--json"); !strings.Contains(r.Stdout, `"orphans"`) {
+		t.Errorf("exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
 	}
 }

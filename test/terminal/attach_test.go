@@ -9,7 +9,7 @@ import (
 	"agency/test/fixture"
 )
 
-// echo is a script that echoes each line, until it is told to end.
+// echo is a script that echoes each line, until it is asked to end.
 const echo = `echo hello from the agent; while read line; do echo "got $line"; test "$line" != end || exit 0; done`
 
 func TestAttachFromOutside(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAttachToWhatWasStopped(t *testing.T) {
 	f := fixture.New(t, bin)
 	r := start(t, f, echo)
 	succeeds(t, f.Agency("stop", r.Handle))
-	refused(t, f.Agency("attach", r.Handle), agency.CodeTmuxSessionNotFound, "is stopped and its terminal is gone", "hint: agency logs "+r.Handle)
+	refused(t, f.Agency("attach", r.Handle), agency.CodeTmuxSessionNotFound, "the terminal of "+r.Handle+" is gone", "hint: agency logs "+r.Handle)
 	c := agencyIn(t, f, 80, 24, "attach", r.Handle)
 	c.ends(agency.CodeTmuxSessionNotFound.Exit())
 }

@@ -2,6 +2,7 @@ package terminal_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,10 +24,14 @@ func TestInitAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	level := "worktree"
+	if _, err := exec.LookPath("bwrap"); err == nil {
+		level = "process" // which init recommends where it works
+	}
 	c := agencyIn(t, f, 100, 30, "init", "--base", "main")
 	for _, step := range []struct{ question, answer string }{
 		{"Project type [go]: ", ""},
-		{"Sandbox level (worktree) [worktree]: ", "container"},
+		{"Sandbox level (worktree, process) [" + level + "]: ", "container"},
 		{"not there yet", ""},
 		{"or a pattern) [mmdd-slug-hash]: ", "{hash}-{slug}"},
 		{"your own) [claude_code]: ", "shel"},
@@ -55,7 +60,7 @@ func TestInitAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`type = "go"`, `sandbox = "worktree"`, `layout = "standard"`, "parallel = false", "agent_runs = true", `runner = "shell"`, `base = "main"`, `format = "{hash}-{slug}"`,
+		`type = "go"`, `sandbox = "` + level + `"`, `layout = "standard"`, "parallel = false", "agent_runs = true", `runner = "shell"`, `base = "main"`, `format = "{hash}-{slug}"`,
 	} {
 		if !strings.Contains(string(data), "\n"+want+"\n") {
 			t.Errorf("%s is not in:\n%s", want, data)
@@ -64,8 +69,12 @@ func TestInitAsks(t *testing.T) {
 	if _, err := os.Stat(inRepo("scout_outputs/archive/old.json")); err != nil {
 		t.Error(err)
 	}
+	declines(t, f, data)
+}
 
-	// A user who declines at the end, or leaves, has written nothing.
+// declines checks that a user who declines at the end, or leaves, has written nothing over data.
+func declines(t *testing.T, f *fixture.Fixture, data []byte) {
+	t.Helper()
 	for name, end := range map[string]struct {
 		keys   string
 		status int
@@ -77,7 +86,7 @@ func TestInitAsks(t *testing.T) {
 		c.shows("Write this? [yes]: ")
 		c.types(end.keys)
 		c.ends(end.status)
-		if again, err := os.ReadFile(inRepo("agency.toml")); err != nil || string(again) != string(data) {
+		if again, err := os.ReadFile(filepath.Join(f.Repo, "agency.toml")); err != nil || string(again) != string(data) {
 			t.Errorf("%s: got %v and\n%s", name, err, again)
 		}
 	}

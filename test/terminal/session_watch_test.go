@@ -17,7 +17,7 @@ import (
 func TestSessionWatch(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
-	plan := "name: many\nmax_parallel: 2\ndefaults: {runner: shell, headless: true}\nagents:\n  - {id: first, prompt: until test -e $ROOT/go; do sleep 0.05; done}\n"
+	plan := "name: many\nmax_parallel: 10\ndefaults: {runner: shell, headless: true}\nagents:\n  - {id: first, prompt: until test -e $ROOT/go; do sleep 0.05; done}\n"
 	for n := range 30 {
 		plan += fmt.Sprintf("  - {id: after-%02d, after: [first], prompt: exit 0}\n", n)
 	}

@@ -145,10 +145,50 @@ func TestWatchKeys(t *testing.T) {
 	p.shows("(any key: back to the list)")
 	p.types(" ")
 	p.until("the end of the run in the list", func(screen string) bool {
-		return strings.Contains(screen[strings.LastIndex(screen, "STATUS"):], " stopped ")
+		_, list, ok := strings.Cut(screen, "STATUS")
+		return ok && strings.Contains(list, " stopped ")
 	})
 	p.types("q")
 	p.line("left with 0")
 	p.enters("stty -a | grep -c ' -echo '; echo counted") // the terminal is as it was
 	p.until("no line that says -echo", func(screen string) bool { return strings.Contains(screen, "\n0\ncounted") })
+}
+
+// Another command has the screen in place of the list until a key is pressed, whatever the key is.
+// Ctrl-Z stops the watch, as any command, and fg brings it back.
+func TestWatchGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	start(t, f, echo, "--name", "one")
+	p := shell(t, server(t, f), 100, 24)
+	for _, size := range [][2]string{{"60", "20"}, {"80", "24"}, {"200", "50"}} {
+		succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", size[0], "-y", size[1]))
+		list := func(screen string) bool {
+			return strings.Count(screen, "STATUS") == 1 && strings.Contains(screen, "active")
+		}
+		p.enters("clear; agency ls --watch")
+		p.until("the list", list)
+		p.types("jl")
+		p.until("the log in place of the list", func(screen string) bool {
+			return strings.Contains(screen, "hello from the agent") && strings.Contains(screen, "(any key: back to the list)") && !strings.Contains(screen, "STATUS")
+		})
+		p.types("q")
+		p.until("the list again", list)
+		p.keys("C-z")
+		p.until("the shell", func(screen string) bool {
+			return strings.Count(screen, "you>") == 1 && !strings.Contains(screen, "STATUS")
+		})
+		p.enters("fg")
+		p.until("the list below the shell", list)
+		p.types("q")
+		p.until("the shell again", func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "you>") })
+		p.enters("clear; agency ls --watch &")
+		p.until("lines in the background", func(screen string) bool { return strings.Contains(screen, "one  ● active") })
+		p.enters("clear; jobs; echo $((6*7))")
+		p.until("the shell goes on", func(screen string) bool {
+			return strings.Contains(screen, "Running") && strings.Contains(screen, "\n42\n")
+		})
+		p.enters("kill %1; wait; echo gone")
+		p.line("gone")
+	}
 }

@@ -74,13 +74,37 @@ func (o *alertsOptions) run(cmd *cobra.Command, args []string) error {
 	if !o.follow {
 		return o.Print(resp, func(w io.Writer) {
 			if len(resp.Alerts) == 0 {
-				o.Chat("no alert needs an action")
+				o.Chat("%s", o.nothing(cmd.Context(), req))
 				return
 			}
 			_, _ = io.WriteString(w, alertTable(o.Deps, resp.Alerts))
 		})
 	}
 	return o.followAlerts(cmd.Context(), req)
+}
+
+// nothing returns what an empty list means: runs that are not watched, or have only just stopped,
+// can need the user without an alert.
+func (o *alertsOptions) nothing(ctx context.Context, req api.ListAlertsRequest) string {
+	const none = "no alert needs an action"
+	resp, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Dir: req.Dir, Run: req.Run, Fields: []string{"status", "removed_at"}})
+	if err != nil {
+		return none
+	}
+	needy := 0
+	for i := range resp.Runs {
+		if resp.Runs[i].NeedsYou() {
+			needy++
+		}
+	}
+	switch needy {
+	case 0:
+		return none
+	case 1:
+		return none + "; 1 run needs you: agency next"
+	default:
+		return fmt.Sprintf("%s; %d runs need you: agency next", none, needy)
+	}
 }
 
 // followAlerts prints the open alerts, and then each new one once.
@@ -140,17 +164,18 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 		return o.PrintLine(al)
 	}
 	head, tail := al.OpenedAt.Local().Format(time.TimeOnly)+"  ", "  "+term.SafeLine(view.AlertCommand(al))
-	says := term.SafeLine(view.AlertSentence(al))
+	words := term.SafeLine(view.AlertSentence(al))
 	if width := o.Columns(); width > 0 {
 		room := max(width-term.Width(head)-term.Width(tail), leastSentence)
-		says = term.Pad(term.Fit(says, room), min(room, 40))
+		words = within(room, words, tail, al)
+		words = term.Pad(term.Fit(words, room), min(room, 40))
 	}
-	_, _ = fmt.Fprintln(o.Out, head+says+tail)
+	_, _ = fmt.Fprintln(o.Out, head+words+tail)
 	return o.Out.Failed()
 }
 
-// alertTable returns a line for each alert: what happened, in words, and the command that deals with
-// it. SENT is there when an alert is not simply open.
+// alertTable returns a line for each alert: what happened, in words, and the command that deals
+// with it. SENT is there when an alert is not simply open.
 func alertTable(d *command.Deps, alerts []api.Alert) string {
 	rows := [][]string{{"ALERT", "SINCE", "SENT", "WHAT", "ANSWER"}}
 	open := true
@@ -158,7 +183,7 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 		al := &alerts[i]
 		open = open && al.AckedAt == nil && al.ResolvedAt == nil && al.SnoozedUntil == nil && (al.NotifyCount == 0 || len(al.Recipients) > 0)
 		rows = append(rows, []string{
-			term.SafeLine(al.ID[max(0, len(al.ID)-shownAlert):]), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.SafeLine(view.AlertSentence(al)), term.SafeLine(view.AlertCommand(al)),
+			alertID(al), duration.Short(d.Now().Sub(al.OpenedAt)), view.AlertNotified(al), term.SafeLine(view.AlertSentence(al)), term.SafeLine(view.AlertCommand(al)),
 		})
 	}
 	what := 3
@@ -169,9 +194,32 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 		what = 2
 	}
 	if width := d.Columns(); width > 0 {
+		room := max(term.MaxWidth(column(rows, what))-max(term.TableWidth(rows)-width, 0), leastSentence)
+		for i := range alerts {
+			row := rows[i+1]
+			row[what] = within(room, row[what], row[what+1], &alerts[i])
+		}
 		term.Narrow(rows, width, []term.Cut{{what, leastSentence}})
 	}
 	return term.Table(rows)
+}
+
+func column(rows [][]string, i int) []string {
+	cells := make([]string, 0, len(rows))
+	for _, row := range rows {
+		cells = append(cells, row[i])
+	}
+	return cells
+}
+
+// within leaves the name out of the sentence of an alert when it would fill most of the room, so
+// that what happened would be cut, and the command beside it names the run as well.
+func within(room int, sentence, command string, al *api.Alert) string {
+	name := term.SafeLine(al.Ref())
+	if term.Width(sentence) <= room || 2*term.Width(name) <= room || !strings.HasSuffix(command, " "+name) {
+		return sentence
+	}
+	return strings.TrimPrefix(sentence, name+" ")
 }
 
 // shownAlert is how much of the end of an alert's id is shown, in bytes.
@@ -212,6 +260,7 @@ acknowledged.`,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.all, "all", false, "every open alert")
 	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: the alerts of every repository")
+	cmd.ValidArgsFunction = completeAlerts(d)
 	return cmd
 }
 
@@ -288,6 +337,7 @@ func newAlertsSnooze(d *command.Deps) *cobra.Command {
 		Args:    takesAlerts,
 	}, o.run)
 	command.DurationVar(cmd.Flags(), &o.wait, "for", time.Hour, "how long, such as 30m")
+	cmd.ValidArgsFunction = completeAlerts(d)
 	return cmd
 }
 
@@ -305,8 +355,8 @@ func (o *snoozeOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// alertIDs returns the ids of alerts that the user named by the end of their ids. What names none or
-// several stays as it is, for the daemon to refuse.
+// alertIDs returns the ids of alerts that the user named by the end of their ids. What names none
+// or several stays as it is, for the daemon to refuse.
 func alertIDs(ctx context.Context, d *command.Deps, refs []string) ([]string, error) {
 	whole := len(agency.NewAlertID(time.Time{}, [10]byte{}))
 	if !slices.ContainsFunc(refs, func(ref string) bool { return len(ref) < whole }) {

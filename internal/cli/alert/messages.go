@@ -60,6 +60,8 @@ func newMessagesSend(d *command.Deps) *cobra.Command {
 	f.StringVar(&o.payload, "payload", "", "a JSON object to send instead")
 	f.StringVar(&o.replyTo, "reply-to", "", "the `ID` of the message that this answers, or its end")
 	_ = cmd.RegisterFlagCompletionFunc("to", d.CompleteRuns)
+	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
+	_ = cmd.RegisterFlagCompletionFunc("reply-to", completeMessages(d))
 	return cmd
 }
 
@@ -143,7 +145,8 @@ func newMessagesAck(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
 		Use: "ack ID...", Short: "Acknowledge messages that were handled", Long: `Acknowledges messages, so that they do not come again. The end of an id, as
 "poll" shows it, is enough.`,
-		Example: "  agency messages ack 3N2M1K0HG",
+		Example:           "  agency messages ack 3N2M1K0HG",
+		ValidArgsFunction: completeMessages(d),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return agency.Errorf(agency.CodeUsage, "%s needs at least one ID", cmd.CommandPath()).WithHint("agency messages poll")
@@ -175,6 +178,7 @@ func newMessagesList(d *command.Deps) *cobra.Command {
 	}, o.run)
 	cmd.Flags().BoolVar(&o.all, "all", false, "show acknowledged messages and dead letters too")
 	cmd.Flags().StringVar(&o.to, "to", "", "only messages to this recipient: a `RUN`, or user")
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRecipients(d))
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func newNotifyTest(d *command.Deps) *cobra.Command {
 		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and show the outcome",
 		Long: `Sends a test to one channel, or to all, regardless of their rules and the
 quiet hours. It is tried three times within seconds.`,
-		Example: "  agency notify test", Args: command.TakesUpTo("CHANNEL"),
+		Example: "  agency notify test", Args: command.TakesUpTo("CHANNEL"), ValidArgsFunction: completeChannels(d),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.TestNotifyRequest{}
 		if len(args) == 1 {

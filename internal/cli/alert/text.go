@@ -16,7 +16,8 @@ import (
 // shownID is how much of the end of a message's id is shown, in bytes.
 const shownID = 9
 
-// printMessages prints each message as one line about it, with its text below.
+// printMessages prints each message as one line about it, with its text below. The text of a
+// message from agency says its type in words.
 func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages []agency.Message) {
 	if len(messages) == 0 {
 		d.Chat("no messages")
@@ -25,8 +26,11 @@ func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages [
 	named := d.Names(ctx)
 	for i := range messages {
 		m := &messages[i]
-		line := fmt.Sprintf("%s  %s ago  %s  from %s to %s", messageID(m.ID), duration.Short(d.Now().Sub(m.CreatedAt)), term.SafeLine(m.Type),
-			named(m.From), named(m.Recipient))
+		line := fmt.Sprintf("%s  %s ago  ", messageID(m.ID), duration.Short(d.Now().Sub(m.CreatedAt)))
+		if m.From != agency.Daemon {
+			line += term.SafeLine(m.Type) + "  "
+		}
+		line += fmt.Sprintf("from %s to %s", named(m.From), named(m.Recipient))
 		if m.ReplyTo != "" {
 			line += ", in answer to " + messageID(m.ReplyTo)
 		}

@@ -81,7 +81,7 @@ func newWatchdogStart(d *command.Deps) *cobra.Command {
 ended and it asks nothing), the message is typed into it; while the run works, asks something, or a
 user types in it, the timer waits for the next interval. A timer outlives the daemon, ends with the
 attempt of the run, and replaces another timer of the same name.`,
-		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message 'how far are you?'",
+		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message check",
 		Args:    command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
@@ -117,6 +117,7 @@ func (o *watchdogStartOptions) run(cmd *cobra.Command, _ []string) error {
 func newWatchdogStop(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
 		Use: "stop [NAME]", Short: "Stop a timer, or all of them", Example: "  agency watchdog stop boss\n  agency watchdog stop", Args: command.TakesUpTo("NAME"),
+		ValidArgsFunction: completeTimers(d),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.StopTimersRequest{}
 		if len(args) == 1 {

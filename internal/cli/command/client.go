@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"agency"
 	"agency/internal/api"
 )
 
@@ -14,14 +15,36 @@ import (
 // configuration is an error.
 func (d *Deps) Client() (*api.Client, error) {
 	if _, err := d.Config(); err != nil {
+		if agency.IsCode(err, agency.CodeConfigInvalid) {
+			d.Chat("agency: note: stop, doctor and config work until it is mended: agency config edit")
+		}
 		return nil, err
 	}
 	return d.ClientAnyway()
 }
 
 // ClientAnyway is Client for a command that also does its work when the configuration has a
-// mistake, as far as a daemon runs.
+// mistake, as far as a daemon runs. All calls of one command share a client: it knows that it has
+// met a daemon of its own version, and does not stop one that an upgrade put in its place.
 func (d *Deps) ClientAnyway() (*api.Client, error) {
+	d.connecting.Do(func() { d.client, d.clientErr = d.connect() })
+	return d.client, d.clientErr
+}
+
+// RunningDaemon returns a client of the daemon that runs, of any version. It starts and replaces
+// none.
+func (d *Deps) RunningDaemon() (*api.Client, error) {
+	cfg, err := d.Places()
+	if err != nil {
+		return nil, err
+	}
+	client := api.NewClient(cfg.Socket, "", nil)
+	client.Holder = func() (api.Holder, error) { return d.DaemonHolder(cfg.Home) }
+	client.Header, client.Trace = d.identity(), d.Trace
+	return client, nil
+}
+
+func (d *Deps) connect() (*api.Client, error) {
 	// A command lives for milliseconds: collecting garbage before 16 MB are in use costs more than
 	// it saves.
 	debug.SetGCPercent(400)
@@ -76,8 +99,8 @@ func CallAnyway[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Re
 	return api.Call(ctx, client, op, req)
 }
 
-// AwaitNext returns when another daemon has replaced one that was told to end; it does not wait for
-// one that ended otherwise. Several parts of a command may wait, and one of them tells the user.
+// AwaitNext returns when another daemon has replaced one that was asked to end; it does not wait
+// for one that ended otherwise. Several parts of a command may wait, and one of them prints that.
 func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	d.awaiting.Lock()
 	defer d.awaiting.Unlock()
@@ -85,7 +108,7 @@ func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	if err != nil || ctx.Err() != nil || !holder.Stopped() {
 		return errors.Join(err, ctx.Err())
 	}
-	defer d.passing("agency: the daemon was stopped; this goes on when it is started again")()
+	defer d.Passing("agency: the daemon was stopped; this goes on when it is started again")()
 	for {
 		select {
 		case <-time.After(nextEvery):

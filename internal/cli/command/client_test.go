@@ -23,17 +23,17 @@ func TestFollowersWait(t *testing.T) {
 		"restored":      {stopped, restoring, begun, runs},
 		"next one died": {stopped, begun, {PID: 4712, Doing: api.DoingStart}},
 	} {
-		var told bytes.Buffer
+		var printed bytes.Buffer
 		asked := 0
-		d := &command.Deps{Output: command.NewOutput(io.Discard, &told, nil), DaemonHolder: func(string) (api.Holder, error) {
+		d := &command.Deps{Output: command.NewOutput(io.Discard, &printed, nil), DaemonHolder: func(string) (api.Holder, error) {
 			asked++
 			return holders[asked-1], nil
 		}}
 		if err := d.AwaitNext(t.Context(), "/home"); err != nil || asked != len(holders) {
 			t.Errorf("%s: %v after %d looks", name, err, asked)
 		}
-		if n := strings.Count(told.String(), "the daemon was stopped"); n != min(1, len(holders)-1) {
-			t.Errorf("%s: told %d times: %q", name, n, told.String())
+		if n := strings.Count(printed.String(), "the daemon was stopped"); n != min(1, len(holders)-1) {
+			t.Errorf("%s: printed %d times: %q", name, n, printed.String())
 		}
 	}
 }

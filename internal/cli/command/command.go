@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // New returns a cobra command whose errors are all agency's own.
@@ -90,7 +91,7 @@ func UnknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	err := agency.Errorf(agency.CodeUsage, "%s has no command %q", cmd.CommandPath(), word)
-	if near := agency.Nearest(word, known); near != "" {
+	if near := plain.Nearest(word, known); near != "" {
 		return err.WithHint("did you mean: %s %s", cmd.CommandPath(), near)
 	}
 	return err.WithHint("%s --help", cmd.CommandPath())

@@ -40,9 +40,12 @@ type Deps struct {
 	// ConfigPath is the file that --config names.
 	ConfigPath string
 
-	cfg      *config.Config
-	cfgErr   error      // what is wrong with cfg
-	awaiting sync.Mutex // held by the part of a command that waits for the next daemon
+	cfg        *config.Config
+	cfgErr     error // what is wrong with cfg
+	connecting sync.Once
+	client     *api.Client
+	clientErr  error
+	awaiting   sync.Mutex // held by the part of a command that waits for the next daemon
 }
 
 // ConfigError returns what is wrong with the configuration, if it was read and something is.

@@ -19,10 +19,13 @@ type logText struct {
 	Truncated bool `json:"truncated"`
 }
 
-// PrintLog prints the log of a run: with lines above 0, only its last lines and what follows.
+// AllLines has PrintLog print a log from its beginning.
+const AllLines = -1
+
+// PrintLog prints the log of a run: its last lines, of which there may be none, and what follows.
 func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsRequest, lines int) error {
 	skip := int64(0)
-	if lines > 0 {
+	if lines != AllLines {
 		var err error
 		if skip, err = beforeLast(ctx, client, req, lines); err != nil {
 			return err
@@ -69,7 +72,7 @@ func beforeLast(ctx context.Context, client *api.Client, req api.LogsRequest, li
 	for {
 		n, err := log.Read(buf)
 		for i, b := range buf[:n] {
-			if fresh {
+			if fresh && lines > 0 {
 				starts = append(starts[max(0, len(starts)-lines+1):], size+int64(i))
 			}
 			fresh = b == '\n'
@@ -77,7 +80,7 @@ func beforeLast(ctx context.Context, client *api.Client, req api.LogsRequest, li
 		size += int64(n)
 		switch {
 		case errors.Is(err, io.EOF) && len(starts) == 0:
-			return 0, nil
+			return size, nil
 		case errors.Is(err, io.EOF):
 			return starts[0], nil
 		case err != nil:

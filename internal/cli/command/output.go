@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"agency"
 	"agency/internal/api"
@@ -25,6 +26,9 @@ type Output struct {
 	Asks bool
 
 	plain bool // never in colours
+
+	screen  sync.Mutex
+	passing string // the text that Passing has printed below what Paint paints
 }
 
 // NewOutput makes an output on out and err. The environment env can switch colours off.
@@ -82,9 +86,16 @@ func (o *Output) Fail(e *agency.Error) int {
 	if o.JSON && api.Encode(o.Out, api.Failure(e)) == nil {
 		return exit
 	}
-	_, _ = fmt.Fprintf(o.Err, "agency: error: %s [%s]\n", term.SafeText(e.Message), e.Code)
+	message, others := e.Message, ""
+	if e.Details["problems"] != nil { // the hint is that of the first
+		message, others, _ = strings.Cut(message, "\n")
+	}
+	_, _ = fmt.Fprintf(o.Err, "agency: error: %s [%s]\n", term.SafeText(message), e.Code)
 	if e.Hint != "" {
 		_, _ = fmt.Fprintf(o.Err, "agency: hint: %s\n", term.SafeText(e.Hint))
+	}
+	if others != "" {
+		_, _ = fmt.Fprintln(o.Err, term.SafeText(others))
 	}
 	return exit
 }
@@ -114,17 +125,32 @@ func (o *Output) Warn(warnings []string) {
 	}
 }
 
-// passing prints a text that holds until the function that it returns is called. On a terminal it
-// is printed at the cursor and removed afterwards: a repainted list may be above, up to the last
-// row.
-func (o *Output) passing(text string) (over func()) {
-	columns, ok := term.Columns(o.Err)
-	if !ok || o.JSON {
+// Passing prints a text that holds until the function that it returns is called. On a terminal it
+// stands at the cursor, below a list that Paint repaints up to the last row, and is removed
+// afterwards.
+func (o *Output) Passing(text string) (over func()) {
+	if _, ok := term.Columns(o.Err); !ok || o.JSON {
 		o.Chat("%s", text)
 		return func() {}
 	}
-	_, _ = io.WriteString(o.Err, term.Fit(text, columns-1))
-	return func() { _, _ = io.WriteString(o.Err, "\r\x1b[2K") }
+	o.pass(text)
+	return func() { o.pass("") }
+}
+
+func (o *Output) pass(text string) {
+	o.screen.Lock()
+	defer o.screen.Unlock()
+	columns, _ := term.Columns(o.Err)
+	o.passing = text
+	_, _ = io.WriteString(o.Err, "\r\x1b[2K"+term.Fit(text, columns-1))
+}
+
+// Paint paints a list in place on out, which leads to the terminal. What Passing has printed stays
+// below it.
+func (o *Output) Paint(canvas *term.Canvas, out io.Writer, lines func(rows int) []string) {
+	o.screen.Lock()
+	defer o.screen.Unlock()
+	canvas.Paint(o.Terminal, out, lines, o.passing)
 }
 
 // Patch returns a patch with the colours of git on a terminal.

@@ -26,6 +26,7 @@ const (
 	ColumnPR      Column = "PR"
 	ColumnAge     Column = "AGE"
 	ColumnRunner  Column = "RUNNER"
+	ColumnDiff    Column = "DIFF"
 	ColumnRepo    Column = "REPO"
 
 	columnRun Column = "RUN" // the name, or the handle of a run without one
@@ -33,17 +34,48 @@ const (
 
 // RunColumns returns all columns of a table of runs, in their order.
 func RunColumns() []Column {
-	return []Column{ColumnRunID, ColumnName, ColumnStatus, ColumnSummary, ColumnPR, ColumnAge, ColumnRunner, ColumnRepo}
+	return []Column{ColumnRunID, ColumnName, ColumnStatus, ColumnSummary, ColumnPR, ColumnAge, ColumnRunner, ColumnDiff, ColumnRepo}
 }
 
 // PipeColumns returns the columns of runs where no terminal limits them.
 func PipeColumns() []Column { return RunColumns()[:5] }
 
-// RunFields returns the fields of a run, by their names in JSON, that its columns and its place in
-// a list need.
-func RunFields() []string {
-	return []string{
-		"id", "handle", "name", "status", "summary", "problem", "since", "pr_number", "runner", "repo", "created_at", "removed_at",
+// RunFields returns the fields of a run, by their names in JSON, that columns need.
+func RunFields(columns ...Column) []string {
+	fields := []string{}
+	for _, c := range columns {
+		for _, field := range c.fields() {
+			if !slices.Contains(fields, field) {
+				fields = append(fields, field)
+			}
+		}
+	}
+	return fields
+}
+
+// fields returns the fields of a run that its cell in a column needs.
+func (c Column) fields() []string {
+	switch c {
+	case ColumnRunID:
+		return []string{"handle"}
+	case ColumnName:
+		return []string{"name"}
+	case ColumnStatus:
+		return []string{"status", "removed_at"}
+	case ColumnSummary:
+		return []string{"status", "summary", "problem"}
+	case ColumnPR:
+		return []string{"pr"}
+	case ColumnAge:
+		return []string{"created_at"}
+	case ColumnRunner:
+		return []string{"runner"}
+	case ColumnDiff:
+		return []string{"diff"}
+	case ColumnRepo:
+		return []string{"repo"}
+	default:
+		return []string{"handle", "name"}
 	}
 }
 
@@ -51,7 +83,7 @@ func RunFields() []string {
 func (c Column) Cell(r *api.Run, now time.Time) string {
 	switch c {
 	case ColumnRunID:
-		return r.Handle
+		return OrDash(r.Handle)
 	case ColumnName:
 		return OrDash(r.Name)
 	case ColumnStatus:
@@ -62,14 +94,26 @@ func (c Column) Cell(r *api.Run, now time.Time) string {
 	case ColumnSummary:
 		return term.SafeLine(view.Summary(r))
 	case ColumnPR:
-		if r.PRNumber == nil {
+		switch {
+		case r.PR == nil:
+			return "-"
+		case r.PR.State == agency.PROpen:
+			return fmt.Sprintf("#%d", r.PR.Number)
+		default:
+			return term.SafeLine(fmt.Sprintf("#%d %s", r.PR.Number, r.PR.State))
+		}
+	case ColumnAge:
+		if r.CreatedAt.IsZero() { // an agent that has not begun
 			return "-"
 		}
-		return fmt.Sprintf("#%d", *r.PRNumber)
-	case ColumnAge:
 		return duration.Short(now.Sub(r.CreatedAt))
 	case ColumnRunner:
 		return term.SafeLine(r.Runner)
+	case ColumnDiff:
+		if r.Diff == nil || r.Diff.Files == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("+%d -%d", r.Diff.Added, r.Diff.Deleted)
 	case ColumnRepo:
 		return term.SafeLine(filepath.Base(r.Repo))
 	default:
@@ -89,9 +133,10 @@ func (d *Deps) RunTable(runs []api.Run, repos bool) string {
 	return t.Text(d.Colour())
 }
 
-// Table is a table of runs.
+// Table is a table of runs. A column is made when it is first looked at.
 type Table struct {
-	labels  []agency.Label // of the rows
+	runs    []api.Run
+	now     time.Time // for ages
 	cells   map[Column][]string
 	widths  map[Column]int // with the heading
 	columns []Column       // those that are shown
@@ -101,37 +146,54 @@ type Table struct {
 const (
 	easySummary  = 40 // with columns that can be missed
 	leastSummary = 24 // with the age
-	shortSummary = 8  // less says nothing
+	shortSummary = 8  // less shows nothing
 )
 
 // NewTable returns a table of runs with all columns. now is the time for ages.
 func NewTable(runs []api.Run, now time.Time) *Table {
-	t := &Table{cells: map[Column][]string{}, widths: map[Column]int{}, columns: RunColumns()}
+	return &Table{runs: runs, now: now, cells: map[Column][]string{}, widths: map[Column]int{}, columns: RunColumns()}
+}
+
+// column returns the cells of a column, with its heading.
+func (t *Table) column(c Column) []string {
+	if cells := t.cells[c]; cells != nil {
+		return cells
+	}
+	cells := make([]string, 1, len(t.runs)+1)
+	cells[0] = t.heading(c)
+	for i := range t.runs {
+		cells = append(cells, c.Cell(&t.runs[i], t.now))
+	}
+	t.cells[c], t.widths[c] = cells, term.MaxWidth(cells)
+	return cells
+}
+
+// heading returns the heading of a column. That of RUN is what the runs have in it, if all have the
+// same.
+func (t *Table) heading(c Column) string {
+	if c != columnRun {
+		return string(c)
+	}
 	named := 0
-	for i := range runs {
-		t.labels = append(t.labels, runs[i].Status)
-		if runs[i].Name != "" {
+	for i := range t.runs {
+		if t.runs[i].Name != "" {
 			named++
 		}
 	}
-	for _, c := range append(RunColumns(), columnRun) {
-		heading := string(c)
-		switch {
-		case c == columnRun && named == len(runs):
-			heading = string(ColumnName)
-		case c == columnRun && named == 0:
-			heading = string(ColumnRunID)
-		}
-		column := []string{heading}
-		for i := range runs {
-			column = append(column, c.Cell(&runs[i], now))
-		}
-		t.cells[c] = column
-		for _, cell := range column {
-			t.widths[c] = max(t.widths[c], term.Width(cell))
-		}
+	switch named {
+	case len(t.runs):
+		return string(ColumnName)
+	case 0:
+		return string(ColumnRunID)
+	default:
+		return string(columnRun)
 	}
-	return t
+}
+
+// width returns the width of a column, with its heading.
+func (t *Table) width(c Column) int {
+	t.column(c)
+	return t.widths[c]
 }
 
 // Keep shows these columns, uncut.
@@ -144,7 +206,7 @@ func (t *Table) Fit(width int, repos bool) {
 	if repos {
 		t.add(ColumnRepo)
 	}
-	if slices.ContainsFunc(t.cells[ColumnPR][1:], func(pr string) bool { return pr != "-" }) {
+	if slices.ContainsFunc(t.column(ColumnPR)[1:], func(pr string) bool { return pr != "-" }) {
 		t.add(ColumnPR)
 	}
 	t.addIf(width, leastSummary, ColumnAge)
@@ -153,9 +215,13 @@ func (t *Table) Fit(width int, repos bool) {
 	}
 	t.addIf(width, easySummary, ColumnPR)
 	t.addIf(width, easySummary, ColumnRunner)
+	if slices.ContainsFunc(t.column(ColumnDiff)[1:], func(diff string) bool { return diff != "-" }) {
+		t.addIf(width, easySummary, ColumnDiff)
+	}
 	if room := t.room(t.columns, width); room >= t.wanted(shortSummary) {
-		for i, summary := range t.cells[ColumnSummary] {
-			t.cells[ColumnSummary][i] = term.Fit(summary, room)
+		cells := t.column(ColumnSummary)
+		for i, summary := range cells {
+			cells[i] = term.Fit(summary, room)
 		}
 		return
 	}
@@ -165,10 +231,11 @@ func (t *Table) Fit(width int, repos bool) {
 		}
 	}
 	if t.total(t.columns) > width {
-		for i, status := range t.cells[ColumnStatus] {
-			t.cells[ColumnStatus][i], _, _ = strings.Cut(status, " ") // the mark
+		cells := t.column(ColumnStatus)
+		for i, status := range cells {
+			cells[i], _, _ = strings.Cut(status, " ") // the mark
 		}
-		t.cells[ColumnStatus][0] = ""
+		cells[0] = ""
 	}
 }
 
@@ -201,28 +268,31 @@ func (t *Table) with(more ...Column) []Column {
 }
 
 // wanted returns a width of SUMMARY, or its natural one if that is less.
-func (t *Table) wanted(width int) int { return min(width, t.widths[ColumnSummary]) }
+func (t *Table) wanted(width int) int { return min(width, t.width(ColumnSummary)) }
 
 // room returns what columns leave for SUMMARY, which is one of them.
 func (t *Table) room(columns []Column, width int) int {
-	return width - t.total(columns) + t.widths[ColumnSummary]
+	return width - t.total(columns) + t.width(ColumnSummary)
 }
 
 // total returns the width of columns and the gaps between them.
 func (t *Table) total(columns []Column) int {
 	total := 2 * (len(columns) - 1)
 	for _, c := range columns {
-		total += t.widths[c]
+		total += t.width(c)
 	}
 	return total
 }
 
 // Text returns the lines of the table, in colours or without.
 func (t *Table) Text(colour bool) string {
-	rows := make([][]string, len(t.labels)+1)
+	rows, cells := make([][]string, len(t.runs)+1), make([]string, (len(t.runs)+1)*len(t.columns))
 	for n := range rows {
-		for _, c := range t.columns {
-			rows[n] = append(rows[n], t.cells[c][n])
+		rows[n], cells = cells[:len(t.columns):len(t.columns)], cells[len(t.columns):]
+	}
+	for i, c := range t.columns {
+		for n, cell := range t.column(c) {
+			rows[n][i] = cell
 		}
 	}
 	paint := func(_ int, s string) string { return s }
@@ -231,7 +301,7 @@ func (t *Table) Text(colour bool) string {
 			if row == 0 {
 				return term.Paint(string(view.Dim), s)
 			}
-			return term.Paint(string(view.MarkColour(t.labels[row-1].Mark())), s)
+			return term.Paint(string(view.MarkColour(t.runs[row-1].Status.Mark())), s)
 		}
 	}
 	return term.PaintedTable(rows, slices.Index(t.columns, ColumnStatus), paint)

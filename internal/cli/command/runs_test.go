@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,6 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
-	"agency/internal/view"
 )
 
 var update = flag.Bool("update", false, "write the files in testdata")
@@ -40,24 +41,27 @@ func someRuns() []api.Run {
 		at("1122-flaky-9c0d", "flaky", agency.LabelFailed, 40*time.Minute, "exit status 1"),
 		at("1122-tidy-1f2e", "tidy-imports", agency.Stalled, 2*time.Hour, "(no activity for 45m)"),
 	}
-	runs[2].PRNumber = &pr
+	runs[2].PR = &agency.PullRequest{Number: pr, State: agency.PROpen}
+	runs[2].Diff = &agency.ChangeSize{Files: 9, Added: 1204, Deleted: 88}
+	runs[1].Diff = &agency.ChangeSize{Files: 1, Added: 3}
+	runs[3].Diff = &agency.ChangeSize{}
 	return runs
 }
 
 // The list is a golden file for each width. Where room is short the columns that can be missed give
-// way, never what names a run. go test ./internal/cli/command -run TestListWidths -update writes the
-// files.
+// way, never what names a run. go test ./internal/cli/command -run TestListWidths -update writes
+// the files.
 func TestListWidths(t *testing.T) {
 	t.Parallel()
 	nameless := someRuns()
 	for i := range nameless {
-		nameless[i].Name, nameless[i].PRNumber = "", nil
+		nameless[i].Name, nameless[i].PR = "", nil
 	}
 	mixed := someRuns()
 	mixed[0].Name, mixed[0].Repo = "", "/home/you/api"
 	for name, runs := range map[string][]api.Run{"named": someRuns(), "nameless": nameless, "mixed": mixed} {
 		for _, width := range []int{40, 60, 80, 100, 120, 200} {
-			table := command.NewTable(view.ByNeed(runs), noon)
+			table := command.NewTable(byNeed(runs), noon)
 			table.Fit(width, name == "mixed")
 			got := table.Text(false)
 			golden(t, fmt.Sprintf("%s-%d.txt", name, width), got)
@@ -72,7 +76,7 @@ func TestListWidths(t *testing.T) {
 				}
 			}
 		}
-		table := command.NewTable(view.ByNeed(runs), noon)
+		table := command.NewTable(byNeed(runs), noon)
 		table.Keep(command.PipeColumns()...)
 		golden(t, name+"-pipe.txt", table.Text(false))
 	}
@@ -96,34 +100,45 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// The fields that a list asks for are all that its columns and its order need.
+// byNeed returns runs in the order in which the daemon lists them.
+func byNeed(runs []api.Run) []api.Run {
+	sorted := slices.Clone(runs)
+	rank := func(r *api.Run) api.Rank {
+		return api.RankOf(&agency.Run{CreatedAt: r.CreatedAt, RemovedAt: r.RemovedAt}, agency.Status{Label: r.Status, Since: r.Since})
+	}
+	slices.SortStableFunc(sorted, func(a, b api.Run) int { return rank(&a).Compare(rank(&b)) })
+	return sorted
+}
+
+// The fields that a list asks for are all that its columns need.
 func TestRunFields(t *testing.T) {
-	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	pr := 7
-	runs := []api.Run{
-		{Handle: "1120-a", Name: "a", Status: agency.Working, Summary: "s", Runner: "codex", Repo: "/r/one", Since: at, CreatedAt: at, PRNumber: &pr},
-		{Handle: "1120-b", Status: agency.LabelFailed, Problem: "p", Runner: "shell", Repo: "/r/two", Since: at, CreatedAt: at.Add(time.Hour), RemovedAt: &at},
-		{Handle: "1120-c", Status: agency.NeedsInput, Summary: "q", Runner: "shell", Repo: "/r/two", Since: at.Add(time.Minute), CreatedAt: at},
-		{Handle: "1120-d", Status: agency.NeedsInput, Summary: "q", Runner: "shell", Repo: "/r/two", Since: at, CreatedAt: at.Add(time.Hour)},
-	}
-	part, err := api.ListRunsResponse{Runs: runs}.Only(command.RunFields())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(part)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var resp api.ListRunsResponse
-	if err := json.Unmarshal(data, &resp); err != nil {
-		t.Fatal(err)
-	}
-	now := at.Add(3 * time.Hour)
-	for i, want := range view.ByNeed(runs) {
-		got := view.ByNeed(resp.Runs)[i]
-		for _, c := range command.RunColumns() {
-			if c.Cell(&got, now) != c.Cell(&want, now) || got.Ref() != want.Ref() {
-				t.Errorf("row %d, %s: got %q, want %q", i, c, c.Cell(&got, now), c.Cell(&want, now))
+	t.Parallel()
+	now := noon.Add(3 * time.Hour)
+	runs := append(someRuns(), api.Run{Handle: "1120-b", Status: agency.LabelKilled, Problem: "p", Summary: "s", CreatedAt: noon, RemovedAt: &noon})
+	for i := range runs {
+		data, err := json.Marshal(runs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, columns := range [][]command.Column{{command.ColumnRunID}, {command.ColumnSummary, command.ColumnStatus}, command.PipeColumns(), command.RunColumns()} {
+			var all map[string]json.RawMessage
+			if err := json.Unmarshal(data, &all); err != nil {
+				t.Fatal(err)
+			}
+			fields := command.RunFields(columns...)
+			maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !slices.Contains(fields, name) })
+			part, err := json.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got api.Run
+			if err := json.Unmarshal(part, &got); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range columns {
+				if c.Cell(&got, now) != c.Cell(&runs[i], now) {
+					t.Errorf("row %d, %s: got %q, want %q", i, c, c.Cell(&got, now), c.Cell(&runs[i], now))
+				}
 			}
 		}
 	}

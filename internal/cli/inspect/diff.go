@@ -6,11 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
-	"agency/internal/view"
+	"agency/internal/plain"
 )
 
 // diffOptions are the flags and dependencies of agency diff.
@@ -59,14 +58,14 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// leftOut tells the user what a difference does not show. The hints use the user's own repository,
+// leftOut prints what a difference does not show. The hints use the user's own repository,
 // never the worktree: the agent chooses where its .git leads, and which programs git would run
 // there.
 func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 	if left := resp.LeftOut; left.Files > 0 {
-		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, view.ByteSize(left.Bytes))
+		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, plain.ByteSize(left.Bytes))
 		for _, f := range left.Named {
-			o.Chat("  %s  %s", view.ByteSize(f.Bytes), term.SafeLine(f.Path))
+			o.Chat("  %s  %s", plain.ByteSize(f.Bytes), term.SafeLine(f.Path))
 		}
 		if more := left.Files - len(left.Named); more > 0 {
 			o.Chat("  and %d more", more)
@@ -74,6 +73,6 @@ func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 	}
 	if resp.Truncated {
 		o.Chat("agency: note: the rest is left out; to see all of it, save it and compare: agency snapshot %s, then git -C %s diff %.12s REF, with the ref that it prints",
-			resp.RunID, term.SafeLine(agency.ShellWord(resp.Repo)), resp.BaseCommit)
+			resp.RunID, term.SafeLine(plain.ShellWord(resp.Repo)), resp.BaseCommit)
 	}
 }

@@ -56,7 +56,8 @@ func (o *eventsOptions) run(cmd *cobra.Command, _ []string) error {
 	if o.last < 0 {
 		return agency.Errorf(agency.CodeUsage, "-n is %d, less than no event", o.last).WithHint("for example: agency events -n 20")
 	}
-	if o.follow && o.last == 0 {
+	some := cmd.Flags().Changed("last")
+	if o.follow && !some {
 		return o.followEvents(cmd.Context(), o.since, o.runRef)
 	}
 	all := api.ListEventsResponse{Events: []agency.Event{}}
@@ -72,7 +73,7 @@ func (o *eventsOptions) run(cmd *cobra.Command, _ []string) error {
 		all.Events = append(all.Events, page.Events...)
 		o.since = page.Events[len(page.Events)-1].Seq
 	}
-	if o.last > 0 {
+	if some {
 		all.Events = all.Events[max(0, len(all.Events)-o.last):]
 	}
 	if o.follow {

@@ -48,13 +48,22 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, width int) {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
 	line("run:     %s", term.SafeLine(resp.Run.Ref()))
+	if resp.Run.Standby {
+		line("began:   in a worktree that was made ahead (agency ls --standby)")
+	}
 	status := fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label)
 	if s.Label == agency.LabelKilled {
-		line("%s", strings.TrimSpace(status)) // its summary says the same
+		line("%s", strings.TrimSpace(status)) // its summary is the same
 	} else {
 		line("%s", term.Hang(status, term.SafeLine(s.Summary), width))
 	}
 	line("%s", term.Hang(fmt.Sprintf("rule:    %d  ", e.Rule), e.When, width))
+	if r := &resp.Run; len(r.Enforces) > 0 {
+		line("sandbox: %s", agency.Sandbox{Level: r.Sandbox, Network: r.Network})
+		for _, what := range r.Enforces {
+			line("%s", term.Hang("         ", what, width))
+		}
+	}
 	line("\nevidence:")
 	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}
 	ignored := []string{""}

@@ -44,14 +44,28 @@ func (f *format) check(asJSON, watch bool) error {
 	return nil
 }
 
-// isColumns reports whether runs are printed by columns or names, and not by any of their fields.
-func (f *format) isColumns() bool {
-	return f.output != "json" && f.output != "yaml" && !strings.Contains(f.format, "{{")
+// fields returns the fields of a run that are printed by columns or names, on a terminal or not;
+// nil means all.
+func (f *format) fields(terminal bool) []string {
+	columns := command.PipeColumns()
+	switch {
+	case f.output == "json", f.output == "yaml", strings.Contains(f.format, "{{"):
+		return nil
+	case f.quiet:
+		columns = []command.Column{command.ColumnRunID}
+	case f.output == "name":
+		columns = []command.Column{command.ColumnRunID, command.ColumnName}
+	case f.format != "":
+		columns, _ = parseColumns(f.format) // a mistake is found when they are printed
+	case terminal || f.output == "wide":
+		columns = command.RunColumns()
+	}
+	return command.RunFields(columns...)
 }
 
 // print writes runs in the chosen format; it reports false when the usual table is wanted.
 func (f *format) print(w io.Writer, d *command.Deps, runs []api.Run) (done bool, err error) {
-	table := command.NewTable(runs, d.Now())
+	columns := command.RunColumns()
 	switch {
 	case f.quiet:
 		return true, lines(w, runs, func(r *api.Run) string { return r.Handle })
@@ -65,14 +79,14 @@ func (f *format) print(w io.Writer, d *command.Deps, runs []api.Run) (done bool,
 		}
 		return true, lines(w, runs, template)
 	case f.format != "":
-		columns, err := parseColumns(f.format)
-		if err != nil {
+		if columns, err = parseColumns(f.format); err != nil {
 			return true, err
 		}
-		table.Keep(columns...)
 	default:
 		return false, nil
 	}
+	table := command.NewTable(runs, d.Now())
+	table.Keep(columns...)
 	_, err = io.WriteString(w, table.Text(d.Colour()))
 	return true, err
 }
@@ -113,7 +127,8 @@ func noColumn(name string) error {
 var place = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{ *\.([A-Za-z_]+) *\}\}`) })
 
 // parseTemplate reads a line in which {{.name}} stands for a field of a run as --json has it, or
-// for a column; case and "_" do not matter. \t and \n are a tab and a new line.
+// for a column; case and "_" do not matter. Status and state are in the words of the table. \t and
+// \n are a tab and a new line.
 func parseTemplate(text string, now time.Time) (func(r *api.Run) string, error) {
 	known, err := fields(&api.Run{})
 	if err != nil {
@@ -138,10 +153,11 @@ func parseTemplate(text string, now time.Time) (func(r *api.Run) string, error) 
 		values, _ := fields(r) // as those of the empty run
 		return place().ReplaceAllStringFunc(text, func(found string) string {
 			name := plainName(place().FindStringSubmatch(found)[1])
-			if value, ok := values[name]; ok {
-				return value
+			value := values[name]
+			if c, ok := columns[name]; ok && (value == "" || value[0] == '{') {
+				return c.Cell(r, now) // as people read it, where JSON has nothing or an object
 			}
-			return columns[name].Cell(r, now)
+			return value
 		})
 	}, nil
 }
@@ -170,6 +186,7 @@ func fields(r *api.Run) (map[string]string, error) {
 		}
 		values[plainName(name)] = term.SafeLine(text)
 	}
+	values["status"], values["state"] = r.Status.String(), r.State.String()
 	return values, nil
 }
 

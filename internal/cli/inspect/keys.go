@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"agency/internal/api"
-	"agency/internal/view"
 )
 
 // actions are the commands that keys run on the chosen run of a watched list.
@@ -28,14 +27,19 @@ func (w *listWatch) choice(runs []api.Run) int {
 }
 
 // press does what a key means. j and k choose a run; a key of actions runs its command on that run,
-// and the command's output stays until the next key. Without a chosen run, as at the beginning, each
-// of them chooses the first one. x must be pressed twice.
+// and the command's output stays until the next key. Without a chosen run, as at the beginning,
+// each of them chooses the first one. x must be pressed twice.
 func (w *listWatch) press(ctx context.Context, key string) {
+	if key == "ctrl-z" {
+		w.suspend()
+		return
+	}
 	if w.left {
+		_, _ = io.WriteString(w.app.Out, anyKeyGone)
 		w.left = false
 		return
 	}
-	runs := view.ByNeed(w.shown.Runs)
+	runs := w.shown.Runs
 	if len(runs) == 0 {
 		return
 	}
@@ -56,6 +60,12 @@ func (w *listWatch) press(ctx context.Context, key string) {
 	}
 }
 
+// What stands below the output of another command, and what erases it.
+const (
+	anyKey     = "\n(any key: back to the list)\n"
+	anyKeyGone = "\x1b[A\r\x1b[J"
+)
+
 // run gives the terminal to another command of agency. The list comes back at once after attach,
 // which leaves nothing to read.
 func (w *listWatch) run(ctx context.Context, command string, r *api.Run) {
@@ -64,14 +74,25 @@ func (w *listWatch) run(ctx context.Context, command string, r *api.Run) {
 		return
 	}
 	w.keys.Release()
-	_, _ = io.WriteString(w.app.Out, "\n")
+	w.canvas.Clear(w.app.Out)
 	cmd := exec.CommandContext(ctx, program, command, "--", string(r.ID))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = w.app.In, w.app.Terminal, w.app.Err, w.app.Env, w.app.Dir
 	err = cmd.Run()
 	if command != "attach" || err != nil {
-		_, _ = io.WriteString(w.app.Out, "\n(any key: back to the list)\n")
+		_, _ = io.WriteString(w.app.Out, anyKey)
 		w.left = true
 	}
-	w.canvas.Forget()
 	w.keys.Take()
+}
+
+// suspend stops the command until the user's shell continues it. In the background it goes on as
+// without keys: it prints lines, and the terminal is the shell's.
+func (w *listWatch) suspend() {
+	if !w.left {
+		w.canvas.Clear(w.app.Out)
+	}
+	w.left = false
+	if !w.keys.Suspend() {
+		w.keys, w.inPlace = nil, false
+	}
 }

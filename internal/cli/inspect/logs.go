@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,13 @@ the agent wrote them; on a terminal escape sequences and control characters are 
 	f.IntVarP(&o.tail, "tail", "n", 0, "only the last `N` lines, and what follows (default: all)")
 	f.StringVar(&o.since, "since", "", "only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
 	cmd.ValidArgsFunction = d.CompleteRuns
+	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+		numbers := []string{}
+		for i := range resp.Attempts {
+			numbers = append(numbers, command.Described(strconv.Itoa(resp.Attempts[i].Number), string(resp.Attempts[i].State)))
+		}
+		return numbers
+	}))
 	return cmd
 }
 
@@ -67,7 +75,11 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.PrintLog(cmd.Context(), client, req, o.tail)
+	lines := o.tail
+	if !cmd.Flags().Changed("tail") {
+		lines = command.AllLines
+	}
+	return o.PrintLog(cmd.Context(), client, req, lines)
 }
 
 func parseSince(text string, now time.Time) (time.Time, error) {

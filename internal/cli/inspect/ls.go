@@ -5,13 +5,13 @@ package inspect
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
-	"agency/internal/view"
 )
 
 type listOptions struct {
@@ -20,9 +20,11 @@ type listOptions struct {
 	all      bool
 	allRepos bool
 	repo     string
+	session  string
 	status   []string
 	tag      string
 	watch    bool
+	standby  bool
 	format   format
 }
 
@@ -38,17 +40,21 @@ func NewList(d *command.Deps) *cobra.Command {
 first those that need you, the longest waiting on top, then the others, newest first. Marks: ● working,
 ◐ needs you, ○ idle, ✕ failed, ✓ done.
 
-A terminal shows the columns that it has room for: AGE, RUNNER and REPO (with --all-repos) join on a
-wide one; on a narrow one PR is left out while no run has one, and RUN_ID for runs with a NAME. In a
-pipe there are always RUN_ID, NAME, STATUS, SUMMARY and PR, uncut.
+A terminal shows the columns that it has room for: AGE, RUNNER, DIFF and REPO (with --all-repos) join
+on a wide one; on a narrow one PR is left out while no run has one, and RUN_ID for runs with a NAME.
+In a pipe there are always RUN_ID, NAME, STATUS, SUMMARY and PR, uncut. DIFF counts the lines that a
+run added and deleted, as they were when its agent last rested or ended.
 
 With --watch on a terminal, j and k choose a run, and Enter attaches to it; a answers it, d shows its
 diff, l its logs, x twice stops it, and q quits.
 
---format takes columns (also AGE, RUNNER, REPO), or a template of one line: {{.name}} is a field of a
-run as --json has it, or a column.`,
+--standby lists the worktrees that agency made ahead of the next runs ([worktrees] standby).
+
+--format takes columns (also AGE, RUNNER, DIFF, REPO), or a template of one line: {{.name}} is a field of a
+run as --json has it, or a column; the status is the word that the table shows.`,
 		Example: `  agency ls
   agency ls --status needs-input --all-repos
+  agency ls --session active
   agency ls --watch
   agency ls --format name,status,age
   agency ls --format '{{.handle}}\t{{.branch}}'`,
@@ -58,20 +64,38 @@ run as --json has it, or a column.`,
 	f.BoolVarP(&o.all, "all", "a", false, "show removed runs too")
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the runs of every repository")
 	f.StringVar(&o.repo, "repo", "", "show the runs of the repository at `PATH`")
+	f.StringVar(&o.session, "session", "", "show the agents of `SESSION` in the order of its plan, also those that have not begun")
 	f.StringSliceVar(&o.status, "status", nil, "only these: working, needs-input, ready-for-review ...")
 	f.StringVar(&o.tag, "tag", "", "only runs with this tag")
+	f.BoolVar(&o.standby, "standby", false, "show the worktrees that were made ahead of runs, instead of runs")
 	f.BoolVarP(&o.watch, "watch", "w", false, "stay and show changes as they happen")
 	f.BoolVarP(&o.format.quiet, "quiet", "q", false, "print only the handles")
 	f.StringVarP(&o.format.output, "output", "o", "", "`FORMAT`: json, yaml, wide (every column, uncut) or name")
 	f.StringVar(&o.format.format, "format", "", "print these `COLUMNS`, or a line for each run by a template")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return agency.LabelWords(), cobra.ShellCompDirectiveNoFileComp
+	for _, other := range []string{"all", "repo", "status", "tag", "watch", "quiet", "output", "format"} {
+		cmd.MarkFlagsMutuallyExclusive("standby", other)
+	}
+	for _, other := range []string{"all", "all-repos", "repo", "watch", "standby"} {
+		cmd.MarkFlagsMutuallyExclusive("session", other)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("session", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return d.CompleteSessions(cmd, nil, word)
 	})
+	command.Values(cmd, "output", outputs...)
+	command.Values(cmd, "status", agency.LabelWords()...)
+	columns := []string{}
+	for _, c := range command.RunColumns() {
+		columns = append(columns, strings.ToLower(string(c)))
+	}
+	command.Values(cmd, "format", columns...)
+	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
 	return cmd
 }
 
 func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
+	if o.standby {
+		return o.listStandbys(cmd.Context())
+	}
 	if err := o.format.check(o.JSON, o.watch); err != nil {
 		return err
 	}
@@ -83,35 +107,49 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	var fields []string
-	if o.format.isColumns() && !o.JSON {
-		fields = command.RunFields()
+	var fields []string // all
+	if !o.JSON {
+		fields = o.format.fields(o.Columns() > 0)
 	}
-	resp, err := o.list(cmd.Context(), client, fields)
+	if o.session != "" {
+		if fields != nil {
+			fields = append(fields, "id")
+		}
+		return o.listSession(cmd.Context(), client, fields)
+	}
+	req := o.request(fields)
+	switch {
+	case o.JSON:
+		text, err := o.listText(cmd.Context(), client, req)
+		if err != nil {
+			return err
+		}
+		_, err = o.Out.Write(text)
+		return err
+	case o.format.output != "yaml":
+		req.Order = api.OrderByNeed
+	}
+	resp, err := o.list(cmd.Context(), client, req)
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.JSON:
-		return o.Print(resp, nil)
-	case o.format.output == "yaml":
+	if o.format.output == "yaml" {
 		return command.YAML(o.Out, api.Success(resp))
 	}
-	runs := view.ByNeed(resp.Runs)
-	if done, err := o.format.print(o.Out, o.Deps, runs); done {
+	if done, err := o.format.print(o.Out, o.Deps, resp.Runs); done {
 		return err
 	}
-	if len(runs) == 0 {
+	if len(resp.Runs) == 0 {
 		o.Chat("%s", o.nothing())
 		return nil
 	}
-	_, _ = io.WriteString(o.Out, o.RunTable(runs, o.allRepos))
+	_, _ = io.WriteString(o.Out, o.RunTable(resp.Runs, o.allRepos))
 	return nil
 }
 
-// list asks for the runs of the repository that the options or the working directory mean. Outside
-// of any repository, and without --repo, it is all runs. They have the given fields; none means all.
-func (o *listOptions) list(ctx context.Context, client *api.Client, fields []string) (api.ListRunsResponse, error) {
+// request returns the request for the runs that the options mean: those of the repository that they
+// or the working directory name, or all. They have the given fields; none means all.
+func (o *listOptions) request(fields []string) api.ListRunsRequest {
 	req := api.ListRunsRequest{Removed: o.all, Status: command.OrEmpty(o.status), Tag: o.tag, Fields: fields}
 	if !o.allRepos {
 		req.Dir = o.Dir
@@ -119,10 +157,23 @@ func (o *listOptions) list(ctx context.Context, client *api.Client, fields []str
 			req.Dir = o.Absolute(o.repo)
 		}
 	}
+	return req
+}
+
+// list asks for runs. Outside of any repository, and without --repo, it is all runs.
+func (o *listOptions) list(ctx context.Context, client *api.Client, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 	if o.repo != "" {
 		return api.Call(ctx, client, api.ListRuns, req)
 	}
 	return command.ListAround(ctx, client, req)
+}
+
+// listText is list for the envelope that --json prints.
+func (o *listOptions) listText(ctx context.Context, client *api.Client, req api.ListRunsRequest) ([]byte, error) {
+	if o.repo != "" {
+		return api.CallText(ctx, client, api.ListRuns, req)
+	}
+	return command.ListTextAround(ctx, client, req)
 }
 
 // nothing returns what an empty list means.

@@ -93,7 +93,7 @@ func TestListAsksForItsRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := test.want(b.Home)
-		want.Fields = command.RunFields() // as for every table
+		want.Fields, want.Order = command.RunFields(command.PipeColumns()...), api.OrderByNeed
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", test.args, diff)
 		}

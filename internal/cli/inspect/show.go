@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,11 +48,31 @@ func NewShow(d *command.Deps) *cobra.Command {
 // showText writes a run as text: facts, the agent's report, git. It leaves out what is empty. named
 // returns the name of an id.
 func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string, now time.Time, width int) {
-	r := &s.Run
 	field := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-13s ", name+":"), term.SafeLine(fmt.Sprintf(format, args...)), width))
 	}
 	ago := func(t time.Time) string { return duration.Short(now.Sub(t)) + " ago" }
+	showState(field, &s.Run, named, ago)
+	showAgent(field, s)
+	showOrigin(field, &s.Run, ago)
+	showRequests(w, s, ago, width)
+	showReported(w, s, ago, width)
+	showAttempts(w, s, ago, width)
+	showGit(w, s, width)
+	showChecks(w, s, ago, width)
+	if s.LogLost > 0 {
+		field("log lost", "%d bytes, which the disk did not take", s.LogLost)
+	}
+	for _, in := range s.Inputs {
+		field("input", "%s  %d bytes  sha256 %.12s", in.Path, in.Size, in.SHA256)
+	}
+	if !s.Run.State.Final() {
+		field("terminal", "agency attach %s", s.Run.Ref())
+	}
+}
+
+// showState writes what the run is and how it is.
+func showState(field func(name, format string, args ...any), r *api.Run, named func(id string) string, ago func(time.Time) string) {
 	field("run", "%s", r.Handle)
 	if r.Name != "" {
 		field("name", "%s", r.Name)
@@ -68,7 +89,31 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	if f := r.Flag; f != nil {
 		field("flagged", "%s by %s: %s", ago(f.At), named(f.By), f.Reason)
 	}
+	if pr := r.PR; pr != nil {
+		facts := []string{string(pr.State), pr.Checks, pr.Review}
+		if pr.Checks != "" {
+			facts[1] = "checks " + pr.Checks
+		}
+		facts = slices.DeleteFunc(facts, func(s string) bool { return s == "" })
+		field("pr", "#%d %s, %s: %s", pr.Number, strings.Join(facts, ", "), ago(pr.At), pr.URL)
+	}
 	field("branch", "%s  (from %.12s)", r.Branch, r.BaseCommit)
+	if r.Standby {
+		field("began", "in a worktree that was made ahead")
+	}
+}
+
+// showNetwork writes the hosts that an agent reaches, and those that the user can still allow it.
+func showNetwork(field func(name, format string, args ...any), ref string, use *agency.NetworkUse) {
+	field("hosts", "%s", strings.Join(use.Hosts, ", "))
+	for _, r := range use.Unanswered() {
+		field("refused", "%s: agency answer %s once|run|always --host %s", r.Host, ref, r.Entry)
+	}
+}
+
+// showAgent writes what works on the run, and what it used.
+func showAgent(field func(name, format string, args ...any), s *api.ShowRunResponse) {
+	r := &s.Run
 	runner := r.Runner
 	if r.Model != "" {
 		runner += ", model " + r.Model
@@ -77,6 +122,15 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 		runner += ", headless"
 	}
 	field("runner", "%s", runner)
+	if r.Sandbox != agency.SandboxWorktree {
+		field("sandbox", "%s", agency.Sandbox{Level: r.Sandbox, Network: r.Network})
+		for _, what := range r.Enforces {
+			field("enforces", "%s", what)
+		}
+		if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Network != nil {
+			showNetwork(field, r.Ref(), s.Attempts[n-1].Network)
+		}
+	}
 	if r.Conversation != "" {
 		field("conversation", "%s", r.Conversation)
 	}
@@ -86,6 +140,10 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	for _, m := range r.Usage.Models {
 		field("by model", "%s: %d in, %d cache read, %d cache write 5m, %d cache write 1h, %d out", m.Model, m.Input, m.CacheRead, m.CacheWrite5m, m.CacheWrite1h, m.Output)
 	}
+}
+
+// showOrigin writes how the run was made.
+func showOrigin(field func(name, format string, args ...any), r *api.Run, ago func(time.Time) string) {
 	if r.StallAfterMS > 0 {
 		field("stalled", "after %s without a sign", duration.Short(time.Duration(r.StallAfterMS)*time.Millisecond))
 	}
@@ -101,19 +159,6 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	field("created", "%s (%s)", r.CreatedAt.Local().Format(time.DateTime), ago(r.CreatedAt))
 	if r.RemovedAt != nil {
 		field("removed", "%s", ago(*r.RemovedAt))
-	}
-	showRequests(w, s, ago, width)
-	showReported(w, s, ago, width)
-	showAttempts(w, s, ago, width)
-	showGit(w, s, width)
-	if s.LogLost > 0 {
-		field("log lost", "%d bytes, which the disk did not take", s.LogLost)
-	}
-	for _, in := range s.Inputs {
-		field("input", "%s  %d bytes  sha256 %.12s", in.Path, in.Size, in.SHA256)
-	}
-	if !r.State.Final() {
-		field("terminal", "agency attach %s", r.Ref())
 	}
 }
 
@@ -168,8 +213,8 @@ func showReported(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		}
 		return
 	}
-	if s.Run.State.Final() && c.Status == agency.ReportedWorking {
-		return // it no longer works
+	if s.Run.State.Final() && c.Status == agency.ReportedWorking || s.Run.State == agency.Completed && c.Asks() && s.Run.Summary == "" {
+		return // it no longer works, and has its answer
 	}
 	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang("  "+head, term.SafeLine(text), width)) }
 	list := func(name string, items []string) {
@@ -183,7 +228,7 @@ func showReported(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 	}
 	_, _ = fmt.Fprintln(w, "\nrunner_status:")
 	line("status: ", string(c.Status))
-	line("updated: ", ago(s.Word))
+	line("updated: ", ago(s.StatusAt))
 	line("summary: ", c.Summary)
 	list("questions", c.Questions)
 	list("blockers", c.Blockers)
@@ -234,12 +279,31 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 	}
 }
 
+// showChecks writes the newest verdict of each check on the work of a run.
+func showChecks(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) string, width int) {
+	if len(s.Checks) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintln(w, "\nchecks:")
+	for i, row := range checkRows(s.Checks) {
+		c := &s.Checks[i]
+		text := fmt.Sprintf("%s of %.12s for %s, %s", c.Name, c.Source, c.Target, ago(c.At))
+		if c.Merged {
+			text = fmt.Sprintf("%s of %.12s merged with %s, %s", c.Name, c.Source, c.Target, ago(c.At))
+		}
+		if note := row[len(row)-1]; note != "" {
+			text += ": " + note
+		}
+		_, _ = fmt.Fprintln(w, term.Hang("  "+row[0]+"  ", term.SafeLine(text), width))
+	}
+}
+
 func showGit(w io.Writer, s *api.ShowRunResponse, width int) {
 	switch g := s.Git; {
 	case g != nil:
 		state := "clean"
 		if g.Dirty {
-			state = fmt.Sprintf("%d changed, %d untracked", g.Changed, g.Untracked)
+			state = fmt.Sprintf("not committed: %d changed, %d untracked", g.Changed, g.Untracked)
 		}
 		switch {
 		case g.Branch == "":

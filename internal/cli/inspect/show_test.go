@@ -28,6 +28,7 @@ func TestExplainText(t *testing.T) {
 	t.Parallel()
 	b := clitest.New(t)
 	r := clitest.SomeRun("fix-login", agency.NeedsInput, "may it use Bash?")
+	r.Sandbox = agency.SandboxWorktree
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.Local)
 	b.Serve(clitest.Always(api.ExplainRunResponse{
 		Run: r,
@@ -79,7 +80,7 @@ func TestShowText(t *testing.T) {
 	contract.Status, contract.Summary, contract.Questions = agency.ReportedNeedsInput, "Implementing OAuth but need clarification", []string{"Which provider?", "Persist?"}
 	b.Serve(clitest.Always(api.ShowRunResponse{
 		Run: r, Requests: []agency.Request{*r.Request, {Kind: agency.AsksQuestion, Text: "Which?", Subagent: "a1", At: time.Now(), Confidence: 1}},
-		Contract: &contract, Word: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},
+		Contract: &contract, StatusAt: time.Now().Add(-5 * time.Minute), Attempts: []agency.Attempt{{Number: 1, State: agency.Running}},
 		Git: &agency.GitFacts{Branch: r.Branch, Dirty: true, Changed: 2, Untracked: 1, Ahead: 3},
 	}, nil))
 	if exit := b.Run("show", "fix-login"); exit != agency.ExitOK {
@@ -91,7 +92,7 @@ func TestShowText(t *testing.T) {
 		"\nbehind it:\n  asks for: question\n  since: 0s ago\n  text: Which?\n  for: a1\n",
 		"\nrunner_status:\n  status: needs_input\n  updated: 5m ago\n  summary: Implementing OAuth but need clarification\n" +
 			"  questions:\n    - Which provider?\n    - Persist?\n",
-		"\ngit: 2 changed, 1 untracked, 3 ahead, 0 behind its base\n",
+		"\ngit: not committed: 2 changed, 1 untracked, 3 ahead, 0 behind its base\n",
 	} {
 		if !strings.Contains(b.Out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.Out.String())

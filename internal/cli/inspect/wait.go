@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -29,9 +30,9 @@ func NewWait(d *command.Deps) *cobra.Command {
 		Short:   "Wait until runs are settled, or reach a status",
 		GroupID: "inspect",
 		Long: `Waits until every run is settled: it ended, asks something, or offers its
-work. With --for it waits for these statuses instead. Exit status: 0 no run failed, was stopped or
-needs a user, 1 a run failed or was stopped, 5 the timeout passed, 6 the state is unknown, 8 a run
-needs a user.`,
+work. With --for it waits for these statuses instead. An agent of a running session can be waited
+for before it has begun. Exit status: 0 no run failed, was stopped or needs a user, 1 a run failed
+or was stopped, 5 the timeout passed, 6 the state is unknown, 8 a run needs a user.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
 		Args:        command.TakesRuns,
@@ -40,6 +41,7 @@ needs a user.`,
 	cmd.Flags().StringSliceVar(&o.labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
 	cmd.ValidArgsFunction = d.CompleteRuns
+	command.Values(cmd, "for", agency.LabelWords()...)
 	return cmd
 }
 
@@ -52,17 +54,21 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 	req := api.WaitRunsRequest{Runs: make([]string, 0, len(args)), For: command.OrEmpty(o.labels), TimeoutMS: command.Milliseconds(o.timeout)}
 	for _, ref := range args {
 		r, err := api.FindRun(cmd.Context(), client, ref)
-		if err != nil {
+		switch agent := agency.UnbegunAgent(err); {
+		case agent != "":
+			req.Runs = append(req.Runs, agent)
+		case err != nil:
 			return err
+		default:
+			req.Runs = append(req.Runs, string(r.ID))
 		}
-		req.Runs = append(req.Runs, string(r.ID))
 	}
 	resp, err := api.Call(cmd.Context(), client, api.WaitRuns, req)
 	if err != nil {
 		return err
 	}
 	if resp.TimedOut {
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", duration.Text(o.timeout), waiting(resp.Runs)).WithDetail("runs", resp.Runs)
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", duration.Text(o.timeout), waiting(resp.Runs, len(args))).WithDetail("runs", resp.Runs)
 	}
 	if len(o.labels) == 0 {
 		o.Status = outcome(resp.Runs)
@@ -85,10 +91,14 @@ func outcome(runs []api.Run) int {
 	return status
 }
 
-func waiting(runs []api.Run) string {
-	words := make([]string, 0, len(runs))
+// waiting returns what the runs of a wait do, and how many of the wanted ones have not begun.
+func waiting(runs []api.Run, wanted int) string {
+	words := make([]string, 0, len(runs)+1)
 	for i := range runs {
 		words = append(words, runs[i].Ref()+": "+runs[i].Status.String())
+	}
+	if n := wanted - len(runs); n > 0 {
+		words = append(words, fmt.Sprintf("agents of a session that have not begun: %d", n))
 	}
 	return strings.Join(words, ", ")
 }

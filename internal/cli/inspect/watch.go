@@ -40,31 +40,26 @@ func (o *listOptions) watchList(ctx context.Context) error {
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
 	w := &listWatch{app: o.Deps, repos: o.allRepos}
-	resized := make(chan os.Signal, 1)
-	if _, ok := term.Columns(o.Terminal); ok && !o.JSON {
-		w.inPlace = true
-		signal.Notify(resized, syscall.SIGWINCH)
-		defer signal.Stop(resized)
-		defer func() { _, _ = io.WriteString(o.Out, "\r\x1b[J") }() // the ^C that the terminal has echoed
-		if w.keys, err = term.ReadKeys(o.In); err == nil {
-			defer w.keys.Release()
-			w.keys.Next()
-		}
-	}
+	resized, leave := w.enter()
+	defer leave()
 	// The list is asked for beside the keys, which work also while no daemon answers.
 	lists, asked, stale := make(chan listed, 1), false, false
 	for {
 		select {
 		case key, ok := <-w.pressed():
-			if !ok || key == "q" || key == "ctrl-c" {
+			if !ok || key == "q" && !w.left || key == "ctrl-c" {
 				return nil
 			}
 			w.press(ctx, key)
-			w.keys.Next()
+			if w.keys != nil {
+				w.keys.Next()
+			}
 			if err := w.show(w.shown); err != nil {
 				return err
 			}
-			continue
+			if len(w.shown.Runs) >= w.shown.Total {
+				continue
+			}
 		case got := <-lists:
 			asked = false
 			switch {
@@ -91,11 +86,28 @@ func (o *listOptions) watchList(ctx context.Context) error {
 		if stale = asked; !asked {
 			asked = true
 			go func() {
-				resp, err := o.list(ctx, client, nil)
+				resp, err := o.list(ctx, client, w.request(o))
 				lists <- listed{resp, err}
 			}()
 		}
 	}
+}
+
+// request returns the request for what is shown: each change of a list in JSON holds all of it, and
+// a screen the first runs, until the user begins to choose among all.
+func (w *listWatch) request(o *listOptions) api.ListRunsRequest {
+	req := o.request(nil)
+	switch {
+	case w.app.JSON:
+	case w.inPlace:
+		req.Fields, req.Order = append(command.RunFields(command.RunColumns()...), "id"), api.OrderByNeed
+		if w.chosen == "" {
+			_, req.Limit = term.Size(o.Terminal)
+		}
+	default:
+		req.Fields = []string{"id", "handle", "name", "status", "summary", "problem"}
+	}
+	return req
 }
 
 // listed is the answer to one request for the list.
@@ -107,7 +119,7 @@ type listed struct {
 // listWatch remembers what was shown last.
 type listWatch struct {
 	app     *command.Deps
-	repos   bool // tell the repository of each run
+	repos   bool // show the repository of each run
 	inPlace bool
 	canvas  term.Canvas
 	last    []byte                  // as JSON
@@ -119,6 +131,35 @@ type listWatch struct {
 	left   bool         // another command has the screen, until a key is pressed
 
 	stopping agency.RunID // the run that another x stops
+}
+
+// enter takes the terminal, if there is one, to repaint the list in place and to read keys. The
+// channel gets a signal for each change of its size; leave gives it back.
+func (w *listWatch) enter() (resized chan os.Signal, leave func()) {
+	resized = make(chan os.Signal, 1)
+	if _, ok := term.Columns(w.app.Terminal); !ok || w.app.JSON || !term.Foreground(w.app.Terminal) {
+		return resized, func() {}
+	}
+	w.inPlace = true
+	signal.Notify(resized, syscall.SIGWINCH)
+	if keys, err := term.ReadKeys(w.app.In); err == nil {
+		w.keys = keys
+		keys.Next()
+	}
+	return resized, func() {
+		w.leave()
+		signal.Stop(resized)
+	}
+}
+
+// leave gives the terminal back, without the ^C that it may have echoed.
+func (w *listWatch) leave() {
+	if w.keys != nil {
+		w.keys.Release()
+	}
+	if w.inPlace {
+		_, _ = io.WriteString(w.app.Out, "\r\x1b[J")
+	}
 }
 
 func (w *listWatch) show(resp api.ListRunsResponse) error {
@@ -139,8 +180,8 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		if w.keys != nil {
 			out = term.RawWriter{W: out}
 		}
-		runs := view.ByNeed(resp.Runs)
-		w.canvas.Paint(w.app.Terminal, out, func(rows int) []string {
+		runs := resp.Runs
+		w.app.Paint(&w.canvas, out, func(rows int) []string {
 			lines := strings.Split(strings.TrimRight(w.app.RunTable(runs, w.repos), "\n"), "\n")
 			if at := w.choice(runs); at >= 0 {
 				lines[at+1] = term.Reversed(lines[at+1])
@@ -149,9 +190,9 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 				}
 			}
 			if at := w.choice(runs); at >= 0 && w.stopping == w.chosen && rows > 3 {
-				return append(top(lines, rows-2), "x again: stop "+runs[at].Ref())
+				return append(top(lines, resp.Total, rows-2), "x again: stop "+runs[at].Ref())
 			}
-			return top(lines, rows-1)
+			return top(lines, resp.Total, rows-1)
 		})
 		return w.app.Out.Failed()
 	}
@@ -173,17 +214,20 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 	return w.app.Out.Failed()
 }
 
-// top returns the part of the list that fits into the rows: its header, the first runs, and a line
-// with the number of the others. Fewer than three rows hold only runs.
-func top(lines []string, rows int) []string {
+// top returns the part of a list of total runs that fits into the rows: its header, the first runs,
+// and a line with the number of the others. Fewer than three rows hold only runs. lines are the
+// header and the runs that are known.
+func top(lines []string, total, rows int) []string {
 	rows = max(rows, 1)
+	total = max(total, len(lines)-1) // the answer has no total when it holds all
 	switch {
-	case len(lines) <= rows:
+	case total+1 <= rows:
 		return lines
 	case rows < 3:
-		return lines[1 : 1+rows]
+		return lines[1:min(1+rows, len(lines))]
 	}
-	return append(slices.Clone(lines[:rows-1]), fmt.Sprintf("… %d more", len(lines)-rows+1))
+	shown := lines[:min(rows-1, len(lines))]
+	return append(slices.Clone(shown), fmt.Sprintf("… %d more", total+1-len(shown)))
 }
 
 // follow signals on changed that something happened, from now on and after each start of a daemon.

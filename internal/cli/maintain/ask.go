@@ -26,6 +26,9 @@ type question struct {
 	set   func(a *api.InitAnswers, text string, yes bool)
 }
 
+// sandboxKey is the key of agency.toml for the sandbox level.
+const sandboxKey = "project.sandbox"
+
 // noneWord is what users type for an absent value.
 const noneWord = "none"
 
@@ -37,7 +40,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Type = &text },
 		},
 		{
-			key: "project.sandbox", flag: "sandbox", text: "Sandbox level (worktree)", help: "how runs are isolated, a `LEVEL`: worktree, the only one so far (default: worktree)",
+			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process)", help: "the least that runs are kept apart by, a `LEVEL`: worktree, process (default: worktree)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Sandbox = &text },
 		},
 		{

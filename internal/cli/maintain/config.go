@@ -25,8 +25,8 @@ func NewConfig(d *command.Deps) *cobra.Command {
 			Use: "path", Short: "Print where the configuration is read from", Example: "  agency config path", Args: command.Takes(),
 		}, func(*cobra.Command, []string) error {
 			cfg, err := d.Config()
-			if err != nil {
-				return err
+			if cfg == nil || cfg.Path == "" {
+				return err // a mistake in the file does not change where it is
 			}
 			return d.Print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(cfg.Path)) })
 		}),

@@ -2,13 +2,12 @@ package maintain
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,46 +17,83 @@ import (
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/file"
+	"agency/internal/plain"
 )
 
 // newConfigGet returns the command agency config get.
 func newConfigGet(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "get KEY", Short: "Print the value of one setting", Example: "  agency config get defaults.runner", Args: command.Takes("KEY"),
+		Use:   "get KEY",
+		Short: "Print the value of one setting, or all settings of a table",
+		Long: `Prints the value of one setting: a text without quotes, a list as in TOML. Of a
+table such as defaults it prints every setting, as lines of TOML.`,
+		Example: "  agency config get defaults.runner\n  agency config get defaults",
+		Args:    command.Takes("KEY"),
 	}, func(_ *cobra.Command, args []string) error {
 		cfg, err := d.Config()
 		if err != nil {
 			return err
 		}
 		origins := cfg.Origins()
-		keys := []string{}
+		keys, inside := []string{}, []config.Origin{}
 		for i := range origins {
 			if o := &origins[i]; o.Key == args[0] {
-				return d.Print(o, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(o.Value)) })
+				return d.Print(o, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(o.Text())) })
+			}
+			if strings.HasPrefix(origins[i].Key, args[0]+".") {
+				inside = append(inside, origins[i])
 			}
 			keys = append(keys, origins[i].Key)
 		}
+		if len(inside) > 0 {
+			return d.Print(map[string]any{"settings": inside}, func(w io.Writer) {
+				for _, o := range inside {
+					_, _ = fmt.Fprintf(w, "%s = %s\n", o.Key, term.SafeLine(o.Value))
+				}
+			})
+		}
 		err = agency.Errorf(agency.CodeUsage, "there is no setting %q", args[0])
-		if near := agency.Nearest(args[0], keys); near != "" {
+		if near := plain.Nearest(args[0], keys); near != "" {
 			return agency.AsError(err).WithHint("did you mean: agency config get %s", near)
 		}
 		return agency.AsError(err).WithHint("agency config show lists them")
 	})
-	cmd.ValidArgsFunction = completeKeys(d)
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeKeys(d), cobra.ShellCompDirectiveNoFileComp
+	}
 	return cmd
 }
 
-// completeKeys offers the keys of the configuration for the first argument.
-func completeKeys(d *command.Deps) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		keys := []string{}
-		if cfg, err := d.Config(); err == nil && len(args) == 0 {
-			for _, o := range cfg.Origins() {
-				keys = append(keys, o.Key)
-			}
+// completeKeys offers the keys of the configuration.
+func completeKeys(d *command.Deps) []string {
+	keys := []string{}
+	if cfg, err := d.Config(); err == nil {
+		for _, o := range cfg.Origins() {
+			keys = append(keys, command.Described(o.Key, o.Value))
 		}
-		return keys, cobra.ShellCompDirectiveNoFileComp
 	}
+	return keys
+}
+
+// completeValues offers what a key may have as its value, where that is a short list.
+func completeValues(d *command.Deps, cmd *cobra.Command, key string) []string {
+	cfg, err := d.Config()
+	if err != nil {
+		return nil
+	}
+	origins := cfg.Origins()
+	i := slices.IndexFunc(origins, func(o config.Origin) bool { return o.Key == key })
+	switch {
+	case key == "defaults.runner":
+		names, _ := d.CompleteRunners(cmd, nil, "")
+		return names
+	case i >= 0 && (origins[i].Value == "true" || origins[i].Value == "false"):
+		return []string{"true", "false"}
+	}
+	return nil
 }
 
 // newConfigSet returns the command agency config set.
@@ -73,37 +109,31 @@ refused, and the file stays as it was.`,
   agency config set mcp.allow '["shell", "custom"]'`,
 		Args: command.Takes("KEY", "VALUE"),
 	}, func(_ *cobra.Command, args []string) error {
-		cfg, err := d.Config()
+		was := ""
+		path, err := d.EditConfig(func(cfg *config.Config, data []byte) (edited []byte, err error) {
+			edited, was, err = config.Set(cfg.Path, d.Env, data, args[0], args[1])
+			return edited, err
+		})
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(cfg.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return agency.Errorf(agency.CodeConfigInvalid, "read %s: %w", cfg.Path, file.Cause(err))
-		}
-		edited, was, err := config.Set(cfg.Path, d.Env, data, args[0], args[1])
-		if err != nil {
-			return err
-		}
-		target := cfg.Path
-		if to, err := filepath.EvalSymlinks(cfg.Path); err == nil {
-			target = to // users who keep the configuration elsewhere link to it
-		}
-		if err = os.MkdirAll(filepath.Dir(target), 0o700); err == nil {
-			err = file.WriteDurable(target, edited)
-		}
-		if err != nil {
-			return agency.Errorf(agency.CodeConfigInvalid, "write %s: %w", cfg.Path, file.Cause(err))
-		}
-		return d.Print(map[string]string{"path": cfg.Path, "key": args[0], "was": was}, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "%s is set in %s", args[0], term.SafeLine(cfg.Path))
+		return d.Print(map[string]string{"path": path, "key": args[0], "was": was}, func(w io.Writer) {
+			_, _ = fmt.Fprintf(w, "%s is set in %s", args[0], term.SafeLine(path))
 			if was != "" {
 				_, _ = fmt.Fprintf(w, " (was %s)", term.SafeLine(was))
 			}
 			_, _ = fmt.Fprintln(w)
 		})
 	})
-	cmd.ValidArgsFunction = completeKeys(d)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0:
+			return completeKeys(d), cobra.ShellCompDirectiveNoFileComp
+		case 1:
+			return completeValues(d, cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	return cmd
 }
 

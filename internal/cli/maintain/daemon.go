@@ -72,18 +72,13 @@ that follow, such as ls --watch, wait for the next daemon; any other command sta
 
 // daemonStatus asks the daemon, and starts one first if start is set.
 func daemonStatus(ctx context.Context, d *command.Deps, start bool) error {
+	connect := d.RunningDaemon
 	if start {
-		if _, err := d.Config(); err != nil {
-			return err
-		}
+		connect = d.Client
 	}
-	client, err := d.ClientAnyway()
+	client, err := connect()
 	if err != nil {
 		return err
-	}
-	if !start {
-		client.Start = nil
-		client.Version = "" // a daemon of any version may tell
 	}
 	status, err := api.Call(ctx, client, api.DaemonStatus, api.Empty{})
 	if errors.Is(err, api.ErrNoDaemon) && !start {
@@ -140,28 +135,27 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 	return d.Print(map[string]any{"running": false, "socket": socket}, func(w io.Writer) { _, _ = fmt.Fprintln(w, outcome) })
 }
 
-// endDaemon stops the daemon and waits until it has released the data root, so that the next command
-// does not meet it. It waits for a daemon that is ending already, and stops one that is starting as
-// soon as it listens. It returns the socket of the daemon, and in words what was done.
+// endDaemon stops the daemon and waits until it has released the data root, so that the next
+// command does not meet it. It waits for a daemon that is ending already, and stops one that is
+// starting as soon as it listens. It returns the socket of the daemon, and in words what was done.
 func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, err error) {
 	cfg, err := d.Places()
 	if err != nil {
 		return "", "", err
 	}
-	client, err := d.ClientAnyway()
+	client, err := d.RunningDaemon()
 	if err != nil {
 		return "", "", err
 	}
-	client.Start, client.Version = nil, ""
-	var told *api.DaemonStatusResponse
+	var answered *api.DaemonStatusResponse
 	words := "not running"
 	for deadline := time.Now().Add(stopTimeout); ; {
-		if told == nil {
+		if answered == nil {
 			status, err := api.Call(ctx, client, api.StopDaemon, api.Empty{})
 			switch {
 			case err == nil:
-				told, words = &status, fmt.Sprintf("stopped; %s going on", command.Count(status.LiveRuns, "live run"))
-			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock tells
+				answered, words = &status, fmt.Sprintf("stopped; %s going on", command.Count(status.LiveRuns, "live run"))
+			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock shows that
 				words = "stopped"
 			case !errors.Is(err, api.ErrNoDaemon):
 				return "", "", err
@@ -171,11 +165,11 @@ func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, er
 		switch {
 		case err != nil:
 			return "", "", err
-		case !holder.Locked, told != nil && holder.PID != 0 && holder.PID != told.PID: // the next one is there already
+		case !holder.Locked, answered != nil && holder.PID != 0 && holder.PID != answered.PID: // the next one is there already
 			return client.Socket, words, nil
 		case time.Now().After(deadline):
 			return "", "", agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was asked to stop but is still there", holder.PID).WithHint("agency daemon logs")
-		case told == nil:
+		case answered == nil:
 			words = "stopped"
 		}
 		select {
@@ -208,7 +202,7 @@ func newDaemonLogs(d *command.Deps, path func(home string) string) *cobra.Comman
 
 func (o *daemonLogsOptions) run(cmd *cobra.Command, _ []string) error {
 	if o.lines < 0 || o.follow && o.JSON {
-		return agency.Errorf(agency.CodeUsage, "-n must be 1 or more, and --follow and --json exclude each other").WithHint("agency daemon logs -f -n 20")
+		return agency.Errorf(agency.CodeUsage, "-n must be 0 or more, and --follow and --json exclude each other").WithHint("agency daemon logs -f -n 20")
 	}
 	cfg, err := o.Places()
 	if err != nil {
@@ -220,7 +214,7 @@ func (o *daemonLogsOptions) run(cmd *cobra.Command, _ []string) error {
 		return agency.Errorf(agency.CodeInvalidPath, "read the daemon's log %s: %w", log, err)
 	}
 	size := int64(len(data))
-	if kept := bytes.SplitAfter(data, []byte("\n")); o.lines > 0 && len(kept) > o.lines+1 {
+	if kept := bytes.SplitAfter(data, []byte("\n")); cmd.Flags().Changed("lines") && len(kept) > o.lines+1 {
 		data = bytes.Join(kept[len(kept)-o.lines-1:], nil) // what is after the last newline counts too
 	}
 	err = o.Print(map[string]any{"path": log, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, term.SafeText(string(data))) })

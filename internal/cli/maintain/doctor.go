@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,20 +16,24 @@ import (
 
 // NewDoctor returns the command agency doctor.
 func NewDoctor(d *command.Deps) *cobra.Command {
-	return command.New(cobra.Command{
+	sandbox := false
+	cmd := command.New(cobra.Command{
 		Use:     "doctor",
 		Short:   "Check what agency depends on, and find leftovers",
 		GroupID: "maintain",
 		Long: `Checks git, tmux, the runners, the configuration, the data folder and the
-daemon, and lists what belongs to no run. It changes nothing.`,
-		Example: "  agency doctor",
+daemon, and lists what belongs to no run. It changes nothing.
+
+With --sandbox it only tries to get out of the sandboxes of agents, at files,
+sockets and a process of its own, and prints what they refused.`,
+		Example: "  agency doctor\n  agency doctor --sandbox",
 		Args:    command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
-		resp, err := command.CallAnyway(cmd.Context(), d, api.Doctor, api.DoctorRequest{Dir: d.Dir, Env: d.Env, Config: d.CallerConfig()})
+		resp, err := command.CallAnyway(cmd.Context(), d, api.Doctor, api.DoctorRequest{Dir: d.Dir, Env: d.Env, Config: d.CallerConfig(), Sandbox: sandbox})
 		if err != nil && errors.Is(err, d.ConfigError()) {
 			// Without a valid configuration no daemon starts to check the rest.
 			e := agency.AsError(err)
-			resp, err = api.DoctorResponse{Checks: []api.Check{{Name: "config", Level: "error", Text: e.Message, Fix: e.Hint}}}, nil
+			resp, err = api.DoctorResponse{Checks: []api.Check{{Name: "config", Level: "error", Text: e.Message, Fix: e.Hint}}, Trials: []agency.SandboxTrial{}}, nil
 		}
 		if err != nil {
 			return err
@@ -39,6 +44,7 @@ daemon, and lists what belongs to no run. It changes nothing.`,
 			}
 		}
 		return d.Print(resp, func(w io.Writer) {
+			_, _ = io.WriteString(w, trialTable(resp.Trials))
 			for _, c := range resp.Checks {
 				mark := map[string]string{"ok": "✓", "note": "○", "warning": "◐", "error": "✕"}[c.Level]
 				_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%s %-20s ", mark, c.Name), term.SafeLine(c.Text), d.Columns()))
@@ -48,4 +54,36 @@ daemon, and lists what belongs to no run. It changes nothing.`,
 			}
 		})
 	})
+	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "try to get out of the sandboxes of agents")
+	return cmd
+}
+
+// trialTable returns a table with a line for each way out and a column for each sandbox, with the
+// reason that the strictest one refused it; empty without trials.
+func trialTable(trials []agency.SandboxTrial) string {
+	ways, words, reasons := []string{}, map[string][]string{}, map[string]string{}
+	for _, t := range trials {
+		if words[t.Way] == nil {
+			ways = append(ways, t.Way)
+		}
+		word := "open"
+		if t.Refused {
+			word, reasons[t.Way] = "refused", term.SafeLine(t.Reason)
+		}
+		words[t.Way] = append(words[t.Way], word)
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	rows := [][]string{{"FROM INSIDE"}}
+	for _, t := range trials {
+		if n := t.Network; t.Way == ways[0] {
+			rows[0] = append(rows[0], strings.ToUpper(agency.Sandbox{Level: agency.SandboxProcess, Network: n}.String()))
+		}
+	}
+	rows[0] = append(rows[0], "BY")
+	for _, way := range ways {
+		rows = append(rows, append(append([]string{way}, words[way]...), reasons[way]))
+	}
+	return term.Table(rows) + "\n"
 }

@@ -2,6 +2,8 @@ package maintain
 
 import (
 	"io"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/plain"
 )
 
 // collectOptions are the flags and dependencies of agency gc.
@@ -29,9 +32,11 @@ func NewCollect(d *command.Deps) *cobra.Command {
 		Use:     "gc",
 		Short:   "List ended runs that can be removed without losing work",
 		GroupID: "maintain",
-		Long: `Lists the ended runs that are not removed yet, and what prevents the removal
-of each. A run is removable when its worktree is clean and its commits are on another branch;
-anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply.`,
+		Long: `Lists the ended runs that are not removed yet, what prevents the removal of
+each, and the disk space of its worktree. A run is removable when its worktree is clean and its commits are on another branch;
+anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply, which also
+removes the worktrees that were made ahead of runs, and the logs of checks that are as old and that
+no run shows.`,
 		Example: `  agency gc
   agency gc --older-than 24h --state completed --apply`,
 		Args: command.Takes(),
@@ -41,6 +46,7 @@ anything live, dirty, unmerged or unknown is kept. Nothing is removed without --
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
 	cmd.Flags().BoolVar(&o.branches, "delete-branches", false, "with --apply, delete the branches of these runs too")
 	cmd.Flags().Bool("dry-run", false, "remove nothing, as without --apply")
+	command.Values(cmd, "state", "completed", "failed", "stopped")
 	cmd.MarkFlagsMutuallyExclusive("apply", "dry-run")
 	return cmd
 }
@@ -51,20 +57,41 @@ func (o *collectOptions) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
-		rows, removable := [][]string{{"RUN", "STATE", "GC"}}, 0
+		rows, removable, frees := [][]string{{"RUN", "STATUS", "GC", "FREES"}}, 0, int64(0)
+		repos := slices.ContainsFunc(resp.Runs, func(r api.CollectedRun) bool { return r.Repo != resp.Runs[0].Repo })
+		if repos {
+			rows[0] = append(rows[0], "REPO")
+		}
 		for _, r := range resp.Runs {
 			if r.Removable {
 				removable++
+				frees += r.Bytes
 			}
-			rows = append(rows, []string{r.Ref, r.State.String(), term.SafeLine(r.Reason)})
+			row := []string{r.Ref, r.Status.String(), term.SafeLine(r.Reason), plain.ByteSize(r.Bytes)}
+			if repos {
+				row = append(row, term.SafeLine(filepath.Base(r.Repo)))
+			}
+			rows = append(rows, row)
 		}
 		if len(rows) == 1 {
 			o.Chat("no run has ended")
-			return
+		} else {
+			_, _ = io.WriteString(w, o.TextTable(rows))
 		}
-		_, _ = io.WriteString(w, o.TextTable(rows))
 		if removable > 0 && !o.apply {
-			o.Chat("%d could be removed; to do it: add --apply", removable)
+			o.Chat("%d could be removed, which frees %s; to do it: add --apply", removable, plain.ByteSize(frees))
+		}
+		switch n := len(resp.Standbys); {
+		case n > 0 && o.apply:
+			o.Chat("standby worktrees that were removed, too: %d", n)
+		case n > 0:
+			o.Chat("with --apply these go, too: %d standby worktrees (agency ls --standby)", n)
+		}
+		switch n, bytes := resp.CheckLogs, plain.ByteSize(resp.CheckLogBytes); {
+		case n > 0 && o.apply:
+			o.Chat("logs of checks that were removed, too: %d (%s)", n, bytes)
+		case n > 0:
+			o.Chat("with --apply these go, too: %d logs of checks (%s)", n, bytes)
 		}
 	})
 }

@@ -47,6 +47,11 @@ answer, and defaults where there is no flag. Run again, it changes only what has
 			f.String(q.flag, "", q.help)
 		}
 	}
+	_ = cmd.RegisterFlagCompletionFunc("runner", d.CompleteRunners)
+	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
+	command.Values(cmd, "layout", agency.LayoutMinimal, agency.LayoutStandard)
+	command.Values(cmd, "id-format", "mmdd-slug-hash", "timestamp-slug")
+	command.Values(cmd, "sandbox", "worktree", "process")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.BoolVar(&o.archive, "archive-scout", false, "with the standard layout: move what is in ai_docs/scout to scout_outputs/archive")
 	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; the old agency.toml is kept as agency.toml.bak")
@@ -106,7 +111,11 @@ func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []q
 		if cmd.Flags().Changed(q.flag) {
 			continue
 		}
-		if err := o.ask(ctx, in, q, settingOf(&now, q.key), req); err != nil {
+		shown := settingOf(&now, q.key)
+		if q.key == sandboxKey {
+			shown = o.adviseSandbox(&now, shown, &req.Answers)
+		}
+		if err := o.ask(ctx, in, q, shown, req); err != nil {
 			return false, err
 		}
 	}
@@ -127,6 +136,35 @@ func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []q
 	plan.DryRun = true
 	o.initText(o.Out, &plan)
 	return in.Confirm(ctx, o.Err, "Write this?", true)
+}
+
+// adviseSandbox says what this machine can enforce, and returns the level to take when the user
+// chooses none: in a new agency.toml the strictest one that works here.
+func (o *initOptions) adviseSandbox(now *api.InitRepoResponse, level string, answers *api.InitAnswers) string {
+	switch {
+	case now.SandboxProblem != "":
+		o.Chat("Agents can only have worktrees of their own here, and all your rights: %s.", term.SafeLine(now.SandboxProblem))
+		return level
+	case level == string(agency.SandboxProcess):
+		return level
+	}
+	o.Chat("process (recommended, it works here) keeps agents from your keys, your other files and processes; worktree does not.")
+	if !isNew(now) {
+		return level
+	}
+	level = string(agency.SandboxProcess)
+	answers.Sandbox = &level
+	return level
+}
+
+// isNew reports whether agency.toml is not there yet.
+func isNew(resp *api.InitRepoResponse) bool {
+	for _, c := range resp.Changes {
+		if c.Path == agency.ProjectFile {
+			return c.Action == "created"
+		}
+	}
+	return false
 }
 
 func settingOf(resp *api.InitRepoResponse, key string) string {
@@ -189,7 +227,7 @@ func (o *initOptions) initText(w io.Writer, resp *api.InitRepoResponse) {
 	}
 }
 
-// afterInit tells the user what is left to do.
+// afterInit prints what is left to do.
 func (o *initOptions) afterInit(resp *api.InitRepoResponse) {
 	if len(resp.Scouts) > 0 && !o.archive && settingOf(resp, "project.layout") == agency.LayoutStandard && !movesScouts(resp) {
 		o.Chat("ai_docs/scout stays; to move what is in it to scout_outputs/archive: agency init --archive-scout")
@@ -199,6 +237,9 @@ func (o *initOptions) afterInit(resp *api.InitRepoResponse) {
 	}
 	if resp.SetupNote != "" {
 		o.Chat("agency: note: %s", term.SafeLine(resp.SetupNote))
+	}
+	if settingOf(resp, sandboxKey) == string(agency.SandboxProcess) && resp.SandboxProblem != "" {
+		o.Chat("agency: note: runs will be refused on this machine: %s", term.SafeLine(resp.SandboxProblem))
 	}
 	switch {
 	case resp.DryRun:

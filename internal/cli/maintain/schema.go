@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/cli/command"
 	"agency/internal/contract"
+	"agency/internal/plain"
 )
 
 // schema is a JSON Schema that agency publishes.
@@ -23,7 +24,7 @@ type schema struct {
 
 func schemas() []schema {
 	return []schema{
-		{"runner-status", agency.ContractFile + ", what an agent says of itself", contract.Schema},
+		{"runner-status", agency.ContractFile + ", what an agent reports of itself", contract.Schema},
 		{"plan", "the plan of a session", agency.PlanSchema},
 	}
 }
@@ -68,7 +69,7 @@ func (o *schemaOptions) run(_ *cobra.Command, args []string) error {
 	i := slices.IndexFunc(schemas(), func(s schema) bool { return s.Name == args[0] })
 	if i < 0 {
 		err := agency.Errorf(agency.CodeUsage, "there is no schema %q; there are %s", args[0], strings.Join(o.names, ", "))
-		if near := agency.Nearest(args[0], o.names); near != "" {
+		if near := plain.Nearest(args[0], o.names); near != "" {
 			return err.WithHint("did you mean: agency schema %s", near)
 		}
 		return err.WithHint("agency schema")

@@ -139,8 +139,8 @@ func (s *service) installed() (bool, error) {
 	return err == nil, err
 }
 
-// uninstall ends the service and removes its file, if it is there. It removes the file also when the
-// service manager fails, with a note.
+// uninstall ends the service and removes its file, if it is there. It removes the file also when
+// the service manager fails, with a note.
 func (s *service) uninstall(ctx context.Context, d *command.Deps) (bool, error) {
 	there, err := s.installed()
 	if err != nil || !there {
@@ -154,10 +154,50 @@ func (s *service) uninstall(ctx context.Context, d *command.Deps) (bool, error) 
 	return true, os.Remove(s.Path)
 }
 
+// userOnly refuses a command to a run, whose agent may not change what belongs to the user.
+func userOnly(d *command.Deps, cmd *cobra.Command) error {
+	if !d.InsideRun() {
+		return nil
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "%s is for the user, not for a run", cmd.CommandPath()).
+		WithHint("type it in a terminal of your own: %s", cmd.CommandPath())
+}
+
+// install writes the service and starts it, in the place of one from before and of a daemon that
+// runs.
+func (s *service) install(ctx context.Context, d *command.Deps) error {
+	// launchd refuses a service that it has already, and systemd keeps one as it began.
+	_, err := s.uninstall(ctx, d)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(s.Path), 0o700)
+	}
+	if err == nil {
+		err = file.WriteAtomic(s.Path, []byte(s.text))
+	}
+	if err != nil {
+		return agency.Errorf(agency.CodeInvalidPath, "write %s: %w", s.Path, file.Cause(err))
+	}
+	if _, _, err := endDaemon(ctx, d); err != nil { // the service cannot start beside it
+		return err
+	}
+	for _, argv := range s.start {
+		if err := manage(ctx, d, argv); err != nil {
+			_ = os.Remove(s.Path)
+			return err
+		}
+	}
+	return nil
+}
+
 // NewService returns the command agency service.
 func NewService(d *command.Deps) *cobra.Command {
 	on := func(do func(ctx context.Context, s *service) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() != "status" {
+				if err := userOnly(d, cmd); err != nil {
+					return err
+				}
+			}
 			cfg, err := d.Config()
 			if err != nil {
 				return err
@@ -169,7 +209,7 @@ func NewService(d *command.Deps) *cobra.Command {
 			return do(cmd.Context(), s)
 		}
 	}
-	say := func(s *service, state string) error {
+	report := func(s *service, state string) error {
 		return d.Print(map[string]string{"path": s.Path, "state": state}, func(w io.Writer) {
 			_, _ = fmt.Fprintf(w, "%s: %s\n", state, term.SafeLine(s.Path))
 		})
@@ -186,23 +226,10 @@ the first command. It is a systemd user unit or a launchd agent.`,
 		command.New(cobra.Command{
 			Use: "install", Short: "Start the daemon now and at each login", Example: "  agency service install", Args: command.Takes(),
 		}, on(func(ctx context.Context, s *service) error {
-			err := os.MkdirAll(filepath.Dir(s.Path), 0o700)
-			if err == nil {
-				err = file.WriteAtomic(s.Path, []byte(s.text))
-			}
-			if err != nil {
-				return agency.Errorf(agency.CodeInvalidPath, "write %s: %w", s.Path, file.Cause(err))
-			}
-			if _, _, err := endDaemon(ctx, d); err != nil { // the service cannot start beside it
+			if err := s.install(ctx, d); err != nil {
 				return err
 			}
-			for _, argv := range s.start {
-				if err := manage(ctx, d, argv); err != nil {
-					_ = os.Remove(s.Path)
-					return err
-				}
-			}
-			return say(s, "installed")
+			return report(s, "installed")
 		})),
 		command.New(cobra.Command{
 			Use: "uninstall", Short: "Remove the service; runs continue", Example: "  agency service uninstall", Args: command.Takes(),
@@ -212,9 +239,9 @@ the first command. It is a systemd user unit or a launchd agent.`,
 				return err
 			}
 			if !removed {
-				return say(s, "not installed")
+				return report(s, "not installed")
 			}
-			return say(s, "removed")
+			return report(s, "removed")
 		})),
 		command.New(cobra.Command{
 			Use: "status", Short: "Show whether the service is installed and runs", Example: "  agency service status", Args: command.Takes(),
@@ -224,11 +251,11 @@ the first command. It is a systemd user unit or a launchd agent.`,
 			case err != nil:
 				return err
 			case !there:
-				return say(s, "not installed")
+				return report(s, "not installed")
 			case manage(ctx, d, s.active) != nil:
-				return say(s, "installed, does not run")
+				return report(s, "installed, does not run")
 			}
-			return say(s, "installed, runs")
+			return report(s, "installed, runs")
 		})),
 	)
 }

@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -71,6 +72,23 @@ func newSnapshotList(d *command.Deps) *cobra.Command {
 	return cmd
 }
 
+// completeSnapshots offers runs, and then the snapshots of the run.
+func completeSnapshots(d *command.Deps) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return d.CompleteRuns(cmd, args, word)
+		}
+		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
+			resp, err := api.Call(ctx, client, api.ListSnapshots, api.RunRequest{Run: args[0]})
+			words := make([]string, 0, len(resp.Snapshots))
+			for _, s := range resp.Snapshots {
+				words = append(words, command.Described(strconv.Itoa(s.Number), s.Message))
+			}
+			return words, err
+		})
+	}
+}
+
 // snapshotNumber reads an optional number after the run; 0 is the newest.
 func snapshotNumber(cmd *cobra.Command, args []string) (int, error) {
 	switch len(args) {
@@ -108,7 +126,7 @@ func newSnapshotShow(d *command.Deps) *cobra.Command {
 			d.Chat("the whole difference: git diff %.12s %s", resp.BaseCommit, resp.Snapshot.Ref)
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = completeSnapshots(d)
 	return cmd
 }
 
@@ -130,7 +148,7 @@ func newSnapshotRestore(d *command.Deps) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}, o.run)
 	cmd.Flags().StringVar(&o.branch, "branch", "", "`NAME` of the branch (default: agency/restored-HANDLE-NUMBER)")
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = completeSnapshots(d)
 	return cmd
 }
 

@@ -19,6 +19,7 @@ type trustOptions struct {
 	repo   string
 	base   string
 	runRef string
+	target string
 	show   bool
 	revoke bool
 }
@@ -28,13 +29,14 @@ func NewTrust(d *command.Deps) *cobra.Command {
 	o := &trustOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "trust",
-		Short:   "Allow a repository's setup in each new worktree",
+		Short:   "Allow a repository's setup and checks",
 		GroupID: "maintain",
 		Long: `A repository's agency.toml can name a setup script, and files to copy or
 link into each new worktree. agency does none of that before you trust it: the exact bytes of
 agency.toml and of every file of the repository that the setup names. When one of them changes, you
 must trust it again. The same holds for git hooks that come with the files, when core.hooksPath is
-relative. --show prints them and changes nothing.`,
+relative, and for the checks of agency verify and the files that they name. --show prints them and
+changes nothing.`,
 		Example: `  agency trust --show
   agency trust
   agency trust --revoke`,
@@ -44,15 +46,25 @@ relative. --show prints them and changes nothing.`,
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.StringVar(&o.base, "base", "", "show or trust what a run from this branch, tag or commit would do")
 	f.StringVar(&o.runRef, "run", "", "show or trust what agency resume `RUN` would do")
+	f.StringVar(&o.target, "target", "", "show or trust the checks of this `BRANCH`, and the setup before them")
 	f.BoolVar(&o.show, "show", false, "show what would be trusted, and change nothing")
 	f.BoolVar(&o.revoke, "revoke", false, "withdraw all trust of this repository")
+	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("target", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	return cmd
 }
 
 func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
 	ctx := cmd.Context()
-	if (o.show || o.base != "" || o.runRef != "") && o.revoke || o.base != "" && o.runRef != "" {
-		return agency.Errorf(agency.CodeUsage, "--show, --base, --run and --revoke do not go together like that").WithHint("agency trust --help")
+	of := 0
+	for _, given := range []string{o.base, o.runRef, o.target} {
+		if given != "" {
+			of++
+		}
+	}
+	if (o.show || of > 0) && o.revoke || of > 1 {
+		return agency.Errorf(agency.CodeUsage, "--show, --base, --run, --target and --revoke do not go together like that").WithHint("agency trust --help")
 	}
 	dir := o.Absolute(o.repo)
 	if o.revoke {
@@ -72,7 +84,7 @@ func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
 		return agency.Errorf(agency.CodePermissionDenied, "only the user can trust a setup, not a run").
 			WithHint("type it in a terminal of your own: agency trust")
 	}
-	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.runRef, Env: o.Env, Config: o.CallerConfig()}
+	req := api.TrustRequest{Dir: dir, Base: o.base, Run: o.runRef, Target: o.target, Env: o.Env, Config: o.CallerConfig()}
 	resp, err := command.Call(ctx, o.Deps, api.ShowTrust, req)
 	if err != nil {
 		return err
@@ -94,7 +106,7 @@ func (o *trustOptions) trustText(w io.Writer, resp *api.TrustResponse) {
 	for _, part := range []struct {
 		verb string
 		what []string
-	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}} {
+	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}, {"check", t.Checks}} {
 		for _, what := range part.what {
 			if what != "" {
 				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, term.SafeLine(what))
@@ -128,7 +140,7 @@ func (o *trustOptions) trustText(w io.Writer, resp *api.TrustResponse) {
 
 func trustFlags(o *trustOptions) string {
 	var flags strings.Builder
-	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.runRef}} {
+	for _, f := range []struct{ name, value string }{{"repo", o.repo}, {"base", o.base}, {"run", o.runRef}, {"target", o.target}} {
 		if f.value != "" {
 			_, _ = fmt.Fprintf(&flags, " --%s %s", f.name, term.SafeLine(f.value))
 		}

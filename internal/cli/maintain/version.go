@@ -18,7 +18,8 @@ func NewVersion(d *command.Deps) *cobra.Command {
 	}, func(*cobra.Command, []string) error { return PrintVersion(d) })
 }
 
-// commit returns the commit that the program was built from; empty when the build did not record it.
+// commit returns the commit that the program was built from; empty when the build did not record
+// it.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

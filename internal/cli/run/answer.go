@@ -24,13 +24,14 @@ type answerOptions struct {
 	*command.Deps
 
 	promptID string
+	host     string
 }
 
 // NewAnswer returns the command agency answer.
 func NewAnswer(d *command.Deps) *cobra.Command {
 	o := &answerOptions{Deps: d}
 	cmd := command.New(cobra.Command{
-		Use:     "answer RUN [allow|deny|TEXT]",
+		Use:     "answer RUN [allow|deny|TEXT], answer RUN once|run|always --host HOST",
 		Short:   "Answer the permission request or question of a run",
 		GroupID: "run",
 		Long: `Answers the request of a run's agent by pressing the keys of the dialog that
@@ -40,11 +41,16 @@ no dialog, it gets the TEXT as a message. The answer is refused when the termina
 request, and while a user types there. Dialogs of the agent's own program, such as trust and logins,
 are left to the user.
 
+With --host it lets a run with the network allow reach one more HOST, which show names when it was
+refused: once until the attempt ends, run for later attempts too, and always for all your runs, by
+[sandbox] hosts in your configuration.
+
 Without an answer the command shows what the run asks, with the choices, and on a terminal it asks for
 the answer.`,
 		Example: `  agency answer fix-login
   agency answer fix-login allow
-  agency answer fix-login "Use the second one"`,
+  agency answer fix-login "Use the second one"
+  agency answer fix-login once --host example.com`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
@@ -55,14 +61,36 @@ the answer.`,
 			if len(args) == 0 {
 				return d.CompleteLive(cmd, args, word)
 			}
+			if cmd.Flags().Changed("host") {
+				return scopes(), cobra.ShellCompDirectiveNoFileComp
+			}
 			return []string{string(agency.Allow), string(agency.Deny)}, cobra.ShellCompDirectiveNoFileComp
 		},
 	}, o.run)
 	cmd.Flags().StringVar(&o.promptID, "prompt-id", "", "refuse unless the run waits for this request, an `ID` from an alert")
+	cmd.Flags().StringVar(&o.host, "host", "", "a refused `HOST` to allow, as in [sandbox] hosts")
+	cmd.MarkFlagsMutuallyExclusive("host", "prompt-id")
+	_ = cmd.RegisterFlagCompletionFunc("host", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+		hosts := []string{}
+		for _, r := range unanswered(resp) {
+			hosts = append(hosts, command.Described(r.Entry, r.Reason))
+		}
+		return hosts
+	}))
+	_ = cmd.RegisterFlagCompletionFunc("prompt-id", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+		ids := []string{}
+		for i := range resp.Requests {
+			ids = append(ids, command.Described(resp.Requests[i].ID, resp.Requests[i].Text))
+		}
+		return ids
+	}))
 	return cmd
 }
 
 func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
+	if o.host != "" {
+		return o.allowHost(cmd.Context(), args)
+	}
 	if len(args) == 2 {
 		if !o.JSON {
 			o.echo(cmd.Context(), args[0])
@@ -90,7 +118,7 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 	return o.answer(cmd.Context(), args[0], answer)
 }
 
-// echo tells what a run asks, for a user who answers it. The answer itself finds out what is wrong.
+// echo prints what a run asks, for a user who answers it. The answer itself finds out what is wrong.
 func (o *answerOptions) echo(ctx context.Context, ref string) {
 	resp, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Run: ref})
 	if err == nil && len(resp.Runs) == 1 && view.PromptID(&resp.Runs[0]) != "" {
@@ -104,6 +132,8 @@ type askedOf struct {
 	PromptID  string   `json:"prompt_id"`
 	Questions []string `json:"questions"` // and blockers, as the agent reported them
 	Screen    []string `json:"screen"`    // the last lines of its terminal; untrusted text
+	// Refused are the hosts that the user can allow its agent.
+	Refused []agency.Refusal `json:"refused"`
 }
 
 // screenLines is how many lines of a terminal show what a run asks.
@@ -115,16 +145,16 @@ func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &askedOf{Run: resp.Run, PromptID: view.PromptID(&resp.Run), Questions: []string{}, Screen: []string{}}
+	a := &askedOf{Run: resp.Run, PromptID: view.PromptID(&resp.Run), Questions: []string{}, Screen: []string{}, Refused: unanswered(&resp)}
 	r := &a.Run
 	switch {
 	case r.RemovedAt != nil:
 		return nil, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the answer", r.Ref()).WithHint("start a new run: agency run TASK")
 	case r.State.Final():
-		return nil, agency.Errorf(agency.CodeInvalidState, "%s is %s, so no agent would read the answer", r.Ref(), r.State).
+		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the answer", r.Ref()).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	case a.PromptID == "" && r.Request == nil:
-		return a, nil // the answer itself looks closer, and says why it cannot be given
+		return a, nil // the answer itself looks closer, and returns why it cannot be given
 	}
 	if resp.Contract != nil && r.Request == nil {
 		a.Questions = slices.Concat(a.Questions, resp.Contract.Questions, resp.Contract.Blockers)
@@ -142,6 +172,9 @@ func (o *answerOptions) show(a *askedOf) {
 	r := &a.Run
 	line := func(head, text string) {
 		_, _ = fmt.Fprintln(o.Out, term.Hang(head, term.SafeLine(text), o.Columns()))
+	}
+	for _, refused := range a.Refused {
+		line("", fmt.Sprintf("%s was refused: agency answer %s once|run|always --host %s", refused.Host, r.Ref(), refused.Entry))
 	}
 	if a.PromptID == "" && r.Request == nil {
 		line("", fmt.Sprintf("%s is %s and asks nothing: %s", r.Ref(), r.Status, view.Summary(r)))

@@ -40,7 +40,7 @@ prints the key that leads out, and the status line shows it. The prefix is Ctrl-
 
   inside tmux        prefix L goes back: the client has switched to the run
   outside            prefix d leaves
-  in another tmux    prefix twice and then d, because the outer tmux takes the first one
+  in another tmux    prefix twice and then d: the outer tmux takes the first
   [tmux] socket      F12 leaves, wherever you are: the server is agency's own
 
 While the run asks, prefix a shows what, and answers it, unless you have bound that key. When the run
@@ -85,7 +85,7 @@ func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	}
 	own := cfg.Tmux.Socket != ""
 	k := prepare(ctx, argv[0], resp.Socket, d.Env, resp.RunID, answerCommand(d, string(resp.RunID)))
-	d.Chat("agency: %s", wayOut(&k, d.Getenv("TMUX") != "", argv[3] == tmuxSwitch, own))
+	d.Chat("agency: %s", wayOut(&k, nested(d.Getenv), argv[3] == tmuxSwitch, own))
 	env := d.Env
 	if argv[3] == tmuxAttach {
 		// tmux refuses to attach inside its own client; on another server the user asked for just
@@ -109,6 +109,13 @@ func answerCommand(d *command.Deps, run string) []string {
 		program = "agency"
 	}
 	return append(argv, program, "answer", run)
+}
+
+// nested reports whether the terminal is one of a tmux or screen, which takes the first prefix.
+// Over ssh only the name of the terminal tells.
+func nested(getenv func(string) string) bool {
+	term := getenv("TERM")
+	return getenv("TMUX") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen")
 }
 
 // wayOut returns the keys that lead out of a run's terminal.

@@ -5,3 +5,6 @@ func WayOut(listed string, inside, switched, own bool) (text string, answers boo
 	k := readKeys(listed)
 	return wayOut(&k, inside, switched, own), k.answer
 }
+
+// Nested reports whether attach takes a terminal for one inside of another tmux.
+func Nested(env map[string]string) bool { return nested(func(name string) string { return env[name] }) }

@@ -34,3 +34,21 @@ func TestWayOut(t *testing.T) {
 		}
 	}
 }
+
+// A tmux is around the terminal here, or around the ssh that leads here.
+func TestNested(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		tmux, term string
+		want       bool
+	}{
+		{"", "xterm-256color", false},
+		{"/tmp/tmux-1/default,1,0", "xterm-256color", true},
+		{"", "tmux-256color", true},
+		{"", "screen", true},
+	} {
+		if got := run.Nested(map[string]string{"TMUX": test.tmux, "TERM": test.term}); got != test.want {
+			t.Errorf("TMUX %q, TERM %q: got %v", test.tmux, test.term, got)
+		}
+	}
+}

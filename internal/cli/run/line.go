@@ -15,7 +15,7 @@ import (
 const lineTime = 2 * time.Second
 
 // NewLine returns the command agency line, which prints a run's name and status for the status line
-// of its tmux session. It never starts a daemon, and says so when none answers.
+// of its tmux session. It never starts a daemon, and prints that none answers.
 func NewLine(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
 		Use:    "line RUN",

@@ -47,7 +47,7 @@ status, flags, timers, and sessions whose agents another program runs.`,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "let the tools see the runs of every repository")
 	cmd.Flags().StringVar(&o.tools, "tools", "usual", "which tools to serve: usual, or all")
-	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{"usual", "all"}, cobra.ShellCompDirectiveNoFileComp))
+	command.Values(cmd, "tools", "usual", "all")
 	cmd.Flags().BoolVar(&o.skill, "skill", false, "print the skill that teaches an agent to use the tools, and exit")
 	return cmd
 }
@@ -62,7 +62,7 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 	if o.tools != "usual" && o.tools != "all" {
 		return agency.Errorf(agency.CodeUsage, "%q are no tools", o.tools).WithHint("--tools usual, or --tools all")
 	}
-	client, err := o.Client()
+	client, err := o.ClientAnyway()
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ func NewNext(d *command.Deps, exec Exec) *cobra.Command {
 		Short:   "Attach to the run that has waited for you longest",
 		GroupID: "run",
 		Long: `Attaches to the run that needs you and has waited longest, in this repository,
-or outside of one in all. It is an error (exit status 3) when no run needs you.
+or outside of one in all. It is an error (exit status 3) when no run needs you: those that are done
+or have failed do not wait, and are in agency alerts; one that cannot land is named.
 With --print it goes into other commands: agency answer "$(agency next --print)".`,
 		Example: `  agency next
   agency next --print`,
@@ -30,7 +31,7 @@ With --print it goes into other commands: agency answer "$(agency next --print)"
 		if err != nil {
 			return err
 		}
-		req := api.ListRunsRequest{Dir: d.Dir, Status: []string{}}
+		req := api.ListRunsRequest{Dir: d.Dir, Status: []string{}, Order: api.OrderByNeed, Limit: 1}
 		if allRepos {
 			req.Dir = ""
 		}
@@ -38,9 +39,17 @@ With --print it goes into other commands: agency answer "$(agency next --print)"
 		if err != nil {
 			return err
 		}
-		runs := view.ByNeed(resp.Runs)
-		if len(runs) == 0 || !runs[0].Status.NeedsUser() {
-			return agency.Errorf(agency.CodeRunNotFound, "no run needs you").WithHint("agency ls")
+		runs := resp.Runs
+		if len(runs) == 0 || !runs[0].NeedsYou() {
+			hint := "agency ls"
+			alerts, err := api.Call(cmd.Context(), client, api.ListAlerts, api.ListAlertsRequest{Dir: req.Dir})
+			if err == nil && len(alerts.Alerts) > 0 {
+				hint = "see also what is done or failed: agency alerts"
+				if al := view.LandingAlert(alerts.Alerts); al != nil {
+					hint = al.Ref() + " " + al.Kind.Words() + ": " + view.AlertCommand(al) + "; see also: agency alerts"
+				}
+			}
+			return agency.Errorf(agency.CodeRunNotFound, "no run needs you").WithHint("%s", hint)
 		}
 		if show {
 			return d.Print(api.RunResponse{Run: runs[0]}, func(w io.Writer) { _, _ = fmt.Fprintln(w, runs[0].Ref()) })

@@ -28,16 +28,17 @@ func NewRemove(d *command.Deps) *cobra.Command {
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "run",
 		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a
-live one first. Work that is uncommitted or on no other branch is saved under refs/agency/snapshots
-first. A branch without commits of its own goes too: all of it is in its base. Any other branch
-stays, unless you give --delete-branch, now or later; that is refused when the branch has commits
-that are nowhere else. The record and the logs stay.`,
+live one first. Work that would be lost is saved under refs/agency/snapshots, unless you give
+--discard: what is in no commit, and commits on no branch that stays. A branch without commits of
+its own goes too: all of it is in its base. Any other branch stays, unless you give --delete-branch,
+now or later. For a run that is removed already that is refused when the branch has commits that are
+nowhere else. The record and the logs stay.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, o.run)
 	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "stop the run first if it is live")
-	cmd.Flags().BoolVar(&o.discard, "discard", false, "remove even work that cannot be saved")
+	cmd.Flags().BoolVar(&o.discard, "discard", false, "save nothing: give up the work that is in no commit")
 	cmd.Flags().BoolVar(&o.deleteBranch, "delete-branch", false, "delete the run's branch too")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
@@ -55,14 +56,21 @@ func (o *removeOptions) remove(ctx context.Context, req api.RemoveRunRequest) er
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "removed %s\n", req.Run)
-		if s := resp.Snapshot; s != nil {
-			_, _ = fmt.Fprintf(w, "saved its work as %s; get it back: git switch --detach %s\n", s.Ref, s.Ref)
+		if resp.Already {
+			_, _ = fmt.Fprintf(w, "%s was removed already\n", req.Run)
+		} else {
+			_, _ = fmt.Fprintf(w, "removed %s\n", req.Run)
 		}
-		if resp.Branch != "" {
+		if s := resp.Snapshot; s != nil {
+			_, _ = fmt.Fprintf(w, "saved its work as %s\nget it back: agency snapshot restore %s\n", s.Ref, req.Run)
+		}
+		switch {
+		case resp.Branch != "":
 			_, _ = fmt.Fprintf(w, "branch %s stays\n", term.SafeLine(resp.Branch))
-		} else if !req.DeleteBranch {
-			_, _ = fmt.Fprintln(w, "its branch had no commit of its own, and is gone too")
+		case req.DeleteBranch:
+			_, _ = fmt.Fprintln(w, "its branch is deleted")
+		case !resp.Already:
+			_, _ = fmt.Fprintln(w, "its branch is gone too: nothing was on it alone")
 		}
 		for _, warning := range resp.Warnings {
 			o.Chat("agency: note: %s", term.SafeLine(warning))

@@ -23,6 +23,7 @@ import (
 	"agency/internal/contract"
 	"agency/internal/duration"
 	"agency/internal/file"
+	"agency/internal/plain"
 	"agency/internal/spool"
 )
 
@@ -49,10 +50,10 @@ func NewReport(d *command.Deps) *cobra.Command {
 		Long: `For agents: reports the status of this run to its owner. Call it inside the
 worktree of the run.
 
-  working           you are getting on with the task       --summary
-  needs_input       you cannot go on without an answer     --summary and --question
-  blocked           something outside the task stops you   --summary and --blocker
-  ready_for_review  the task is done and checked           --summary and --how-to-test
+  working           you are getting on with the task    --summary
+  needs_input       you cannot go on without an answer  --summary, --question
+  blocked           something outside stops you         --summary, --blocker
+  ready_for_review  the task is done and checked        --summary, --how-to-test
 
 These replace the file .agency/state/runner_status.json. Three more are added to it and take only
 --summary: error (something failed and you cannot repair it), complete (everything is done), help (a
@@ -62,8 +63,8 @@ With working, --quiet-for announces how long you will be silent, for a long buil
 then you do not count as stalled.`,
 		Example: `  agency report working --summary "Moving the session check into the middleware"
   agency report working --summary "Running the whole test suite" --quiet-for 20m
-  agency report needs_input --summary "Two ways to store sessions" --question "Should sessions survive a restart?"
-  agency report ready_for_review --summary "Expired sessions are refused" --how-to-test "go test ./session/..."`,
+  agency report needs_input --summary "Two ways" --question "Keep old sessions?"
+  agency report ready_for_review --summary "Done" --how-to-test "go test ./..."`,
 		Args:      reportArgs,
 		ValidArgs: words,
 	}, o.run)
@@ -119,7 +120,7 @@ func parseReport(s string) (string, error) {
 		return word, nil
 	}
 	err := agency.Errorf(agency.CodeUsage, "%q is not a status; there are %s", s, strings.Join(words, ", "))
-	if near := agency.Nearest(word, words); near != "" {
+	if near := plain.Nearest(word, words); near != "" {
 		return "", err.WithHint("did you mean: agency report %s", near)
 	}
 	return "", err.WithHint("agency report --help")

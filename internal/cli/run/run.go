@@ -18,32 +18,21 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
+	"agency/internal/plain"
 )
 
 type runOptions struct {
 	*command.Deps
 
-	preset     string
-	spec       string
+	asked      agency.Spec // by flags
+	spec       string      // a file, over which the flags are applied
 	prompt     string
 	promptFile string
-	repo       string
-	base       string
-	branch     string
 	runner     string
-	name       string
-	typ        string
-	model      string
-	tags       []string
 	inputs     []string
-	env        []string
-	maxMinutes int
 	stall      time.Duration
-	stuck      int
 	headless   bool
 	attach     bool
-	noSetup    bool
-	args       []string // for the runner
 	exec       Exec
 }
 
@@ -65,6 +54,7 @@ belong to its runner: with another --runner they are left out.`,
 		Example: `  agency run "fix the login test"
   agency run --runner shell --prompt 'make test'
   git diff | agency run --prompt - --name review-diff --type review
+  agency run --sandbox process --prompt "fix the login test"
   agency run --preset worker --prompt "fix the login test"
   agency run --runner codex --headless --prompt-file task.md -- --search`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -72,37 +62,32 @@ belong to its runner: with another --runner they are left out.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "the task as `TEXT`; - reads it from standard input")
 	f.StringVarP(&o.promptFile, "prompt-file", "f", "", "the task as a `FILE`")
-	f.StringVar(&o.preset, "preset", "", "a role of the configuration by `NAME`; agency presets ls")
+	f.StringVar(&o.asked.Preset, "preset", "", "a role of the configuration by `NAME`; agency presets ls")
 	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags override it")
-	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
-	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from (default: HEAD)")
-	f.StringVar(&o.branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
+	f.StringVar(&o.asked.Repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
+	f.StringVar(&o.asked.BaseRef, "base", "", "branch, tag or commit to start from (default: HEAD)")
+	f.StringVar(&o.asked.Branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
 	f.StringVar(&o.runner, "runner", "", config.RunnerNames()+", or the name of a custom runner")
-	f.StringVarP(&o.name, "name", "n", "", "a name to call the run by")
-	f.StringVar(&o.typ, "type", "", "a word for the kind of task: plan, build, review ...")
-	f.StringVarP(&o.model, "model", "m", "", "the model, as the runner calls it")
-	f.StringArrayVar(&o.tags, "tag", nil, "tag the run (repeatable; default: worker)")
+	f.StringVarP(&o.asked.Name, "name", "n", "", "a name to call the run by")
+	f.StringVar(&o.asked.Type, "type", "", "a word for the kind of task: plan, build, review ...")
+	f.StringVarP(&o.asked.Runner.Model, "model", "m", "", "the model, as the runner calls it")
+	f.StringArrayVar(&o.asked.Tags, "tag", nil, "tag the run (repeatable; default: worker)")
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
-	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
-	f.IntVar(&o.maxMinutes, "max-minutes", 0, "end the runner after this many minutes (0: no limit)")
+	f.StringArrayVar(&o.asked.Env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
+	f.IntVar(&o.asked.Limits.MaxMinutes, "max-minutes", 0, "end the runner after this many minutes (0: no limit)")
 	command.DurationVar(f, &o.stall, "stall-threshold", 0, "show it as stalled after this time without a sign of work, such as 30m (default: as configured)")
-	f.IntVar(&o.stuck, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
+	f.IntVar(&o.asked.Limits.StuckIntervals, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
-	f.BoolVar(&o.noSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
+	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "keep the agent apart from the machine, a `LEVEL`: worktree, process (default: as configured)")
+	f.StringVar((*string)(&o.asked.Network), "network", "", "what an agent in a sandbox reaches, a `NETWORK`: full, allow (the hosts of [sandbox]), none (default: as configured)")
+	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
+	command.Values(cmd, "sandbox", "worktree", "process")
+	command.Values(cmd, "network", "full", "allow", "none")
 	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
-	_ = cmd.RegisterFlagCompletionFunc("runner", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		words := []string{}
-		for _, kind := range config.RunnerKinds() {
-			words = append(words, string(kind))
-		}
-		if cfg, err := d.Config(); err == nil {
-			for name := range cfg.Custom {
-				words = append(words, name)
-			}
-		}
-		return words, cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("runner", d.CompleteRunners)
+	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
 	return cmd
 }
 
@@ -115,13 +100,13 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(task) > 1:
 		return agency.Errorf(agency.CodeUsage, "the task is %d words; quote it", len(task)).
-			WithHint("agency run %s; arguments for the runner go after --", agency.ShellWord(strings.Join(task, " ")))
+			WithHint("agency run %s; arguments for the runner go after --", plain.ShellWord(strings.Join(task, " ")))
 	case len(task) == 1 && (cmd.Flags().Changed("prompt") || cmd.Flags().Changed("prompt-file")):
 		return agency.Errorf(agency.CodeUsage, "there are two tasks, %q and that of a flag", task[0]).WithHint("give one; arguments for the runner go after --")
 	case len(task) == 1:
 		_ = cmd.Flags().Set("prompt", task[0])
 	}
-	o.args = args[dash:]
+	o.asked.Runner.Args = args[dash:]
 	return o.start(cmd.Context(), cmd)
 }
 
@@ -156,10 +141,10 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 	return attach(ctx, o.Deps, string(resp.Run.ID), o.exec)
 }
 
-// materialise returns the spec file with the flags applied over it. The daemon adds the defaults of
-// the configuration.
+// materialise returns what the flags ask for, over the spec file if there is one. The daemon adds
+// the defaults of the configuration.
 func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
-	spec := agency.Spec{}
+	var spec agency.Spec
 	if o.spec != "" {
 		data, err := o.readFile(o.spec)
 		if err != nil {
@@ -169,56 +154,71 @@ func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
 			return spec, agency.Errorf(agency.CodeSpecInvalid, "%s:%w", o.spec, err).WithHint("docs/json.md describes the spec")
 		}
 	}
-	given := cmd.Flags().Changed
-	if given("prompt") && given("prompt-file") {
-		return spec, agency.Errorf(agency.CodeUsage, "--prompt and --prompt-file exclude each other")
+	if err := o.complete(cmd); err != nil {
+		return spec, err
 	}
-	if given("runner") && o.runner == "" {
-		return spec, agency.Errorf(agency.CodeUsage, "--runner is empty").WithHint("drop it, or name a runner: --runner codex")
-	}
-	set := func(flag string, to *string, value string) {
-		if given(flag) {
-			*to = value
-		}
-	}
-	set("preset", &spec.Preset, o.preset)
-	set("repo", &spec.Repo, o.repo)
-	set("base", &spec.BaseRef, o.base)
-	set("branch", &spec.Branch, o.branch)
-	set("name", &spec.Name, o.name)
-	set("type", &spec.Type, o.typ)
-	set("model", &spec.Runner.Model, o.model)
-	if given("runner") {
-		spec.Runner.Kind, spec.Runner.Name = config.ParseRunner(o.runner)
-	}
-	if given("max-minutes") {
-		spec.Limits.MaxMinutes = o.maxMinutes
-	}
-	if given("stall-threshold") {
-		if o.stall < time.Second {
-			return spec, agency.Errorf(agency.CodeUsage, "--stall-threshold is %s, less than a second", o.stall).WithHint("for example: --stall-threshold 30m")
-		}
-		spec.Limits.StallAfterMS = o.stall.Milliseconds()
-	}
-	if given("stuck-after") {
-		if o.stuck < 1 {
-			return spec, agency.Errorf(agency.CodeUsage, "--stuck-after is %d, less than one interval", o.stuck).WithHint("for example: --stuck-after 10")
-		}
-		spec.Limits.StuckIntervals = o.stuck
-	}
-	if given("headless") {
-		spec.Headless = &o.headless
-	}
-	if given("no-setup") {
-		spec.NoSetup = o.noSetup
-	}
-	spec.Tags = append(spec.Tags, o.tags...)
-	spec.Env = append(spec.Env, o.env...)
-	spec.Runner.Args = append(spec.Runner.Args, o.args...)
-	for _, path := range o.inputs {
-		spec.Inputs = append(spec.Inputs, agency.SpecInput{Path: o.Absolute(path), Mode: "read"})
+	if o.spec == "" {
+		spec = o.asked
+	} else {
+		o.override(&spec, cmd.Flags().Changed)
 	}
 	return spec, o.readPrompt(cmd, &spec)
+}
+
+// complete adds to the flags' spec what flags name in another form than the spec does.
+func (o *runOptions) complete(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	switch {
+	case given("prompt") && given("prompt-file"):
+		return agency.Errorf(agency.CodeUsage, "--prompt and --prompt-file exclude each other")
+	case given("runner") && o.runner == "":
+		return agency.Errorf(agency.CodeUsage, "--runner is empty").WithHint("drop it, or name a runner: --runner codex")
+	case given("stall-threshold") && o.stall < time.Second:
+		return agency.Errorf(agency.CodeUsage, "--stall-threshold is %s, less than a second", o.stall).WithHint("for example: --stall-threshold 30m")
+	case given("stuck-after") && o.asked.Limits.StuckIntervals < 1:
+		return agency.Errorf(agency.CodeUsage, "--stuck-after is %d, less than one interval", o.asked.Limits.StuckIntervals).WithHint("for example: --stuck-after 10")
+	}
+	if given("runner") {
+		o.asked.Runner.Kind, o.asked.Runner.Name = config.ParseRunner(o.runner)
+	}
+	if given("headless") {
+		o.asked.Headless = &o.headless
+	}
+	o.asked.Limits.StallAfterMS = o.stall.Milliseconds()
+	for _, path := range o.inputs {
+		o.asked.Inputs = append(o.asked.Inputs, agency.SpecInput{Path: o.Absolute(path), Mode: "read"})
+	}
+	return nil
+}
+
+// override applies the given flags to the spec of a file. Lists are added to.
+func (o *runOptions) override(spec *agency.Spec, given func(flag string) bool) {
+	asked := &o.asked
+	for flag, set := range map[string]func(){
+		"preset":          func() { spec.Preset = asked.Preset },
+		"repo":            func() { spec.Repo = asked.Repo },
+		"base":            func() { spec.BaseRef = asked.BaseRef },
+		"branch":          func() { spec.Branch = asked.Branch },
+		"name":            func() { spec.Name = asked.Name },
+		"type":            func() { spec.Type = asked.Type },
+		"model":           func() { spec.Runner.Model = asked.Runner.Model },
+		"runner":          func() { spec.Runner.Kind, spec.Runner.Name = asked.Runner.Kind, asked.Runner.Name },
+		"max-minutes":     func() { spec.Limits.MaxMinutes = asked.Limits.MaxMinutes },
+		"stall-threshold": func() { spec.Limits.StallAfterMS = asked.Limits.StallAfterMS },
+		"stuck-after":     func() { spec.Limits.StuckIntervals = asked.Limits.StuckIntervals },
+		"headless":        func() { spec.Headless = asked.Headless },
+		"sandbox":         func() { spec.Sandbox = asked.Sandbox },
+		"network":         func() { spec.Network = asked.Network },
+		"no-setup":        func() { spec.NoSetup = asked.NoSetup },
+	} {
+		if given(flag) {
+			set()
+		}
+	}
+	spec.Tags = append(spec.Tags, asked.Tags...)
+	spec.Env = append(spec.Env, asked.Env...)
+	spec.Inputs = append(spec.Inputs, asked.Inputs...)
+	spec.Runner.Args = append(spec.Runner.Args, asked.Runner.Args...)
 }
 
 // readPrompt reads the task from where the flags say. Without a flag the task of the spec stays.

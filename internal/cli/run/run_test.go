@@ -15,52 +15,85 @@ import (
 	"agency/internal/cli/clitest"
 )
 
-// Flags override the spec; lists of both are joined.
+// fullSpec has every member of a spec.
+const fullSpec = `{
+	"repo": "/spec/repo", "base_ref": "main", "new_branch": "spec/branch", "name": "spec-name", "type": "plan", "tags": ["a"],
+	"runner": {"kind": "custom", "name": "aider", "model": "m1", "args": ["--x"]}, "prompt": {"path": "TASK.md"},
+	"inputs": [{"path": "in.md"}], "limits": {"max_minutes": 5}, "env": ["A=1"], "headless": true}`
+
+// fromSpec is fullSpec with a change.
+func fromSpec(change func(s *agency.Spec)) agency.Spec {
+	s := agency.Spec{
+		Repo: "/spec/repo", BaseRef: "main", Branch: "spec/branch", Name: "spec-name", Type: "plan", Tags: []string{"a"},
+		Runner: agency.SpecRunner{Kind: agency.Custom, Name: "aider", Model: "m1", Args: []string{"--x"}},
+		Prompt: agency.SpecPrompt{Path: "TASK.md"}, Inputs: []agency.SpecInput{{Path: "in.md"}},
+		Limits: agency.SpecLimits{MaxMinutes: 5}, Env: []string{"A=1"}, Headless: new(true),
+	}
+	change(&s)
+	return s
+}
+
+// Flags override the spec.
 func TestMaterialise(t *testing.T) {
 	t.Parallel()
-	const full = `{
-		"repo": "/spec/repo", "base_ref": "main", "new_branch": "spec/branch", "name": "spec-name", "type": "plan", "tags": ["a"],
-		"runner": {"kind": "custom", "name": "aider", "model": "m1", "args": ["--x"]}, "prompt": {"path": "TASK.md"},
-		"inputs": [{"path": "in.md"}], "limits": {"max_minutes": 5}, "env": ["A=1"], "headless": true}`
-	fromSpec := func(change func(s *agency.Spec)) agency.Spec {
-		s := agency.Spec{
-			Repo: "/spec/repo", BaseRef: "main", Branch: "spec/branch", Name: "spec-name", Type: "plan", Tags: []string{"a"},
-			Runner: agency.SpecRunner{Kind: agency.Custom, Name: "aider", Model: "m1", Args: []string{"--x"}},
-			Prompt: agency.SpecPrompt{Path: "TASK.md"}, Inputs: []agency.SpecInput{{Path: "in.md"}},
-			Limits: agency.SpecLimits{MaxMinutes: 5}, Env: []string{"A=1"}, Headless: new(true),
-		}
-		change(&s)
-		return s
-	}
 	task := agency.SpecPrompt{Text: "task"}
-	for name, test := range map[string]struct {
-		spec string
-		args []string
-		want agency.Spec
-	}{
-		"nothing":         {"", []string{"--prompt", "task"}, agency.Spec{Prompt: task}},
-		"spec alone":      {full, nil, fromSpec(func(*agency.Spec) {})},
-		"repo":            {full, []string{"--repo", "/r"}, fromSpec(func(s *agency.Spec) { s.Repo = "/r" })},
-		"base":            {full, []string{"--base", "v1"}, fromSpec(func(s *agency.Spec) { s.BaseRef = "v1" })},
-		"branch":          {full, []string{"--branch", "b"}, fromSpec(func(s *agency.Spec) { s.Branch = "b" })},
-		"name":            {full, []string{"--name", "n"}, fromSpec(func(s *agency.Spec) { s.Name = "n" })},
-		"no name":         {full, []string{"--name", ""}, fromSpec(func(s *agency.Spec) { s.Name = "" })},
-		"type":            {full, []string{"--type", "build"}, fromSpec(func(s *agency.Spec) { s.Type = "build" })},
-		"model":           {full, []string{"--model", "m2"}, fromSpec(func(s *agency.Spec) { s.Runner.Model = "m2" })},
-		"runner":          {full, []string{"--runner", "codex"}, fromSpec(func(s *agency.Spec) { s.Runner.Kind, s.Runner.Name = "codex", "" })},
-		"custom runner":   {full, []string{"--runner", "mine"}, fromSpec(func(s *agency.Spec) { s.Runner.Name = "mine" })},
-		"called custom":   {"", []string{"--prompt", "task", "--runner", "custom"}, agency.Spec{Prompt: task, Runner: agency.SpecRunner{Kind: agency.Custom, Name: "custom"}}},
-		"no limit":        {full, []string{"--max-minutes", "0"}, fromSpec(func(s *agency.Spec) { s.Limits.MaxMinutes = 0 })},
-		"with a terminal": {full, []string{"--headless=false"}, fromSpec(func(s *agency.Spec) { s.Headless = new(false) })},
-		"prompt":          {full, []string{"--prompt", "task"}, fromSpec(func(s *agency.Spec) { s.Prompt = task })},
-		"prompt file":     {full, []string{"--prompt-file", "task.md"}, fromSpec(func(s *agency.Spec) { s.Prompt = agency.SpecPrompt{Text: "from the file\n"} })},
-		"tags":            {full, []string{"--tag", "b", "--tag", "c,d"}, fromSpec(func(s *agency.Spec) { s.Tags = []string{"a", "b", "c,d"} })},
-		"env":             {full, []string{"--env", "B=x,y", "--env", "A=2"}, fromSpec(func(s *agency.Spec) { s.Env = []string{"A=1", "B=x,y", "A=2"} })},
-		"arguments":       {full, []string{"--", "--prompt", "y"}, fromSpec(func(s *agency.Spec) { s.Runner.Args = []string{"--x", "--prompt", "y"} })},
-		"inputs": {full, []string{"--input", "docs/a.md", "--input", "/abs"}, fromSpec(func(s *agency.Spec) {
+	checkSpecs(t, map[string]materialised{
+		"spec alone":      {fullSpec, nil, fromSpec(func(*agency.Spec) {})},
+		"repo":            {fullSpec, []string{"--repo", "/r"}, fromSpec(func(s *agency.Spec) { s.Repo = "/r" })},
+		"base":            {fullSpec, []string{"--base", "v1"}, fromSpec(func(s *agency.Spec) { s.BaseRef = "v1" })},
+		"branch":          {fullSpec, []string{"--branch", "b"}, fromSpec(func(s *agency.Spec) { s.Branch = "b" })},
+		"name":            {fullSpec, []string{"--name", "n"}, fromSpec(func(s *agency.Spec) { s.Name = "n" })},
+		"no name":         {fullSpec, []string{"--name", ""}, fromSpec(func(s *agency.Spec) { s.Name = "" })},
+		"type":            {fullSpec, []string{"--type", "build"}, fromSpec(func(s *agency.Spec) { s.Type = "build" })},
+		"model":           {fullSpec, []string{"--model", "m2"}, fromSpec(func(s *agency.Spec) { s.Runner.Model = "m2" })},
+		"runner":          {fullSpec, []string{"--runner", "codex"}, fromSpec(func(s *agency.Spec) { s.Runner.Kind, s.Runner.Name = "codex", "" })},
+		"custom runner":   {fullSpec, []string{"--runner", "mine"}, fromSpec(func(s *agency.Spec) { s.Runner.Name = "mine" })},
+		"no limit":        {fullSpec, []string{"--max-minutes", "0"}, fromSpec(func(s *agency.Spec) { s.Limits.MaxMinutes = 0 })},
+		"with a terminal": {fullSpec, []string{"--headless=false"}, fromSpec(func(s *agency.Spec) { s.Headless = new(false) })},
+		"preset":          {fullSpec, []string{"--preset", "worker"}, fromSpec(func(s *agency.Spec) { s.Preset = "worker" })},
+		"stalled":         {fullSpec, []string{"--stall-threshold", "30m"}, fromSpec(func(s *agency.Spec) { s.Limits.StallAfterMS = 1_800_000 })},
+		"stuck":           {fullSpec, []string{"--stuck-after", "10"}, fromSpec(func(s *agency.Spec) { s.Limits.StuckIntervals = 10 })},
+		"sandbox":         {fullSpec, []string{"--sandbox", "process", "--network", "none"}, fromSpec(func(s *agency.Spec) { s.Sandbox, s.Network = "process", "none" })},
+		"no setup":        {fullSpec, []string{"--no-setup"}, fromSpec(func(s *agency.Spec) { s.NoSetup = true })},
+		"prompt":          {fullSpec, []string{"--prompt", "task"}, fromSpec(func(s *agency.Spec) { s.Prompt = task })},
+		"prompt file":     {fullSpec, []string{"--prompt-file", "task.md"}, fromSpec(func(s *agency.Spec) { s.Prompt = agency.SpecPrompt{Text: "from the file\n"} })},
+	})
+}
+
+// Without a file, the flags are the spec.
+func TestMaterialiseFlags(t *testing.T) {
+	t.Parallel()
+	task := agency.SpecPrompt{Text: "task"}
+	checkSpecs(t, map[string]materialised{
+		"nothing":       {"", []string{"--prompt", "task"}, agency.Spec{Prompt: task}},
+		"called custom": {"", []string{"--prompt", "task", "--runner", "custom"}, agency.Spec{Prompt: task, Runner: agency.SpecRunner{Kind: agency.Custom, Name: "custom"}}},
+		"flags alone":   {"", []string{"--prompt", "task", "--name", "n", "--stall-threshold", "1m"}, agency.Spec{Prompt: task, Name: "n", Limits: agency.SpecLimits{StallAfterMS: 60_000}}},
+	})
+}
+
+// Lists of flags come after those of the spec.
+func TestMaterialiseLists(t *testing.T) {
+	t.Parallel()
+	checkSpecs(t, map[string]materialised{
+		"tags":      {fullSpec, []string{"--tag", "b", "--tag", "c,d"}, fromSpec(func(s *agency.Spec) { s.Tags = []string{"a", "b", "c,d"} })},
+		"env":       {fullSpec, []string{"--env", "B=x,y", "--env", "A=2"}, fromSpec(func(s *agency.Spec) { s.Env = []string{"A=1", "B=x,y", "A=2"} })},
+		"arguments": {fullSpec, []string{"--", "--prompt", "y"}, fromSpec(func(s *agency.Spec) { s.Runner.Args = []string{"--x", "--prompt", "y"} })},
+		"inputs": {fullSpec, []string{"--input", "docs/a.md", "--input", "/abs"}, fromSpec(func(s *agency.Spec) {
 			s.Inputs = []agency.SpecInput{{Path: "in.md"}, {Path: "HOME/docs/a.md", Mode: "read"}, {Path: "/abs", Mode: "read"}}
 		})},
-	} {
+	})
+}
+
+// materialised is a spec file, empty for none, with flags, and what the daemon is asked for.
+type materialised struct {
+	spec string
+	args []string
+	want agency.Spec
+}
+
+func checkSpecs(t *testing.T, tests map[string]materialised) {
+	t.Helper()
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := clitest.New(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,11 @@ kills it at once. A run that has ended already is fine.`,
 		if all {
 			return stopAll(cmd, d)
 		}
-		return d.Each(cmd, args, func(ref string) error { return stop(cmd.Context(), d, ref) })
+		return d.Each(cmd, args, func(ref string) error {
+			return stop(d, func() (api.StopRunResponse, error) {
+				return command.CallAnyway(cmd.Context(), d, api.StopRun, api.RunRequest{Run: ref})
+			})
+		})
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "stop every live run of this repository")
 	cmd.ValidArgsFunction = d.CompleteLive
@@ -68,10 +73,48 @@ func stopAll(cmd *cobra.Command, d *command.Deps) error {
 	if len(live) == 0 {
 		return d.Print(map[string]any{}, func(io.Writer) { d.Chat("no run is live here") })
 	}
-	return d.Each(cmd, live, func(ref string) error { return stop(cmd.Context(), d, ref) })
+	// Nothing is asked before Each has checked that it may act on several runs.
+	asked := sync.OnceValue(func() map[string]chan stopped { return askToStop(cmd.Context(), client, live) })
+	return d.Each(cmd, live, func(ref string) error {
+		return stop(d, func() (api.StopRunResponse, error) {
+			answer := <-asked()[ref]
+			return answer.resp, answer.err
+		})
+	})
 }
 
-func stop(ctx context.Context, d *command.Deps, ref string) error {
+// stopped is the answer to one request to stop a run.
+type stopped struct {
+	resp api.StopRunResponse
+	err  error
+}
+
+// atOnce is how many runs are asked to end at the same time: an agent may take all of its grace.
+const atOnce = 32
+
+// askToStop asks the daemon to stop runs, the first ones first, and returns where the answer for
+// each will come.
+func askToStop(ctx context.Context, client *api.Client, runs []string) map[string]chan stopped {
+	answers := map[string]chan stopped{}
+	next := make(chan string, len(runs))
+	for _, ref := range runs {
+		answers[ref] = make(chan stopped, 1)
+		next <- ref
+	}
+	close(next)
+	for range min(atOnce, len(runs)) {
+		go func() {
+			for ref := range next {
+				resp, err := api.Call(ctx, client, api.StopRun, api.RunRequest{Run: ref})
+				answers[ref] <- stopped{resp, err}
+			}
+		}()
+	}
+	return answers
+}
+
+// stop prints the answer to a request to stop a run, and while it waits for it, for what.
+func stop(d *command.Deps, ask func() (api.StopRunResponse, error)) error {
 	cfg, err := d.Places()
 	if err != nil {
 		return err
@@ -80,7 +123,7 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 		d.Chat("waiting for the agent to end (up to %.0f s before it is killed)", cfg.Stop.Grace.Seconds())
 	})
 	defer slow.Stop()
-	resp, err := command.CallAnyway(ctx, d, api.StopRun, api.RunRequest{Run: ref})
+	resp, err := ask()
 	if err != nil {
 		return err
 	}
@@ -96,5 +139,5 @@ func stop(ctx context.Context, d *command.Deps, ref string) error {
 	})
 }
 
-// timeout is how long a stop waits before it tells the user what it waits for.
+// timeout is how long a stop waits before it prints what it waits for.
 const timeout = time.Second

@@ -41,7 +41,12 @@ func newTagsChange(d *command.Deps, name, short string) *cobra.Command {
 			return nil
 		},
 	}, o.run)
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return d.CompleteRuns(cmd, args, word)
+		}
+		return d.CompleteTags(cmd, args, word)
+	}
 	return cmd
 }
 

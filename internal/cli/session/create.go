@@ -30,6 +30,9 @@ type createOptions struct {
 	agents     []string
 }
 
+// sources are the kinds of executors of a session.
+var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
+
 // newCreate returns the command agency session create.
 func newCreate(d *command.Deps) *cobra.Command {
 	o := &createOptions{Deps: d, req: api.CreateSessionRequest{Dir: d.Dir, Env: d.Env}}
@@ -43,7 +46,8 @@ required. --file takes a whole status.json, which may be partial: fields that ag
 are kept, and ended agents stay ended. agency sets the id, the counts and the paths of the logs
 itself.`,
 		Example: `  agency session create --agent 001:schema --agent 002:writer
-  agency session create --source execute-phase --source-file plan.md --agents '[{"id": "001", "wave": 1}]'
+  agency session create --name night --agents '[{"id": "001", "wave": 1}]'
+  agency session create --source execute-phase --source-file plan.md --agent 001
   agency session create --file status.json`,
 		Args: command.Takes(),
 	}, o.run)
@@ -54,6 +58,7 @@ itself.`,
 	f.StringVar(&o.list, "agents", "", "the agents: a file, - for standard input, or the JSON itself")
 	f.StringVar(&o.path, "file", "", "a whole status file, or - for standard input")
 	f.StringArrayVar(&o.agents, "agent", nil, "one agent, as `ID[:NAME[:WAVE]]`; can be repeated")
+	command.Values(cmd, "source", sources...)
 	return cmd
 }
 
@@ -152,7 +157,7 @@ func agentFlags(flags []string) ([]json.RawMessage, error) {
 		if len(parts) > 2 {
 			wave, err := strconv.Atoi(parts[2])
 			if err != nil || wave < 1 {
-				return nil, agency.Errorf(agency.CodeUsage, "the wave of --agent %s is no number from 1", flag).WithHint("such as --agent 001:schema:1")
+				return nil, agency.Errorf(agency.CodeUsage, "the wave of --agent %s is not a number from 1", flag).WithHint("such as --agent 001:schema:1")
 			}
 			agent["wave"] = wave
 		}

@@ -66,8 +66,8 @@ func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) 
 	return true
 }
 
-// rescanInterval limits how often a client asks for a large session that changes all the time, so that
-// it does not keep the daemon busy.
+// rescanInterval limits how often a client asks for a large session that changes all the time, so
+// that it does not keep the daemon busy.
 type retryPolicy struct{ rested time.Time }
 
 // due returns a channel that fires when it is time for the next look.

@@ -14,6 +14,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/plain"
 )
 
 // logsOptions are the flags and dependencies of agency session logs.
@@ -99,7 +100,7 @@ func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api
 	case agent.Run == "":
 		return agency.Errorf(agency.CodeInvalidState, "%s never started: %s", id, agent.Error).WithHint("agency session show %s", s.Session.ID)
 	}
-	return o.PrintLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow}, 0)
+	return o.PrintLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow}, command.AllLines)
 }
 
 // unstarted reports whether an agent has no log yet, but may get one.
@@ -135,7 +136,7 @@ func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
 		ids = append(ids, s.Agents[i].ID)
 	}
 	err := agency.Errorf(agency.CodeAgentNotFound, "%s has no agent %q", s.Session.ID, id)
-	if near := agency.Nearest(id, ids); near != "" {
+	if near := plain.Nearest(id, ids); near != "" {
 		return nil, err.WithHint("did you mean %s?", near)
 	}
 	return nil, err.WithHint("agency session show %s", s.Session.ID)

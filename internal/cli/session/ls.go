@@ -85,7 +85,7 @@ func table(d *command.Deps, sessions []api.Session) string {
 		}
 		t := &s.Summary
 		rows = append(rows, []string{
-			s.Ref(), view.SessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete+t.Failed+t.Cancelled, t.Total), duration.Stopwatch(took),
+			s.Ref(), view.SessionMark(s) + " " + status, fmt.Sprintf("%d/%d", t.Complete, t.Total), duration.Stopwatch(took),
 			command.OrDash(term.Fit(term.SafeLine(name), command.SummaryColumns)), term.SafeLine(s.Repo),
 		})
 	}

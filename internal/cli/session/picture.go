@@ -20,6 +20,7 @@ type picture struct {
 	now    time.Time
 	width  int // columns; 0 is no limit
 	colour bool
+	runs   bool // show the runs of the agents, and headings
 }
 
 // lines returns the whole picture: the header, the agents by wave, and the footer, in at most this
@@ -102,20 +103,17 @@ func (v *picture) footer() []string {
 func (v *picture) agents(width int) []string {
 	shown, hidden := view.FitAgents(v.Agents, width)
 	titled := slices.ContainsFunc(v.Agents, func(a api.SessionAgent) bool { return a.Wave != v.Agents[0].Wave })
-	rows := [][]string{make([]string, 5)} // the header, which is left out
-	for _, a := range shown {
-		said := term.Fit(note(a), noteColumns)
-		if v.width > 0 && v.width < leastForNotes {
-			said = ""
+	columns, rows := v.table(shown)
+	cuts := []term.Cut{}
+	for _, c := range []struct {
+		column string
+		least  int
+	}{
+		{"NAME", 24}, {"NOTE", 24}, {"NAME", 16}, {"  AGENT", 18}, {"NOTE", 12}, {"NAME", 8}, {"STATUS", 11}, {"  AGENT", 10}, {"NOTE", 0},
+	} {
+		if i := slices.Index(columns, c.column); i >= 0 {
+			cuts = append(cuts, term.Cut{i, c.least})
 		}
-		rows = append(rows, []string{view.AgentMark(a) + " " + a.ID, name(a), view.AgentStatus(a), v.took(a), said})
-	}
-	cuts := []term.Cut{{1, 24}, {4, 24}, {1, 16}, {0, 18}, {4, 12}, {1, 8}, {2, 11}, {0, 10}, {4, 0}}
-	if !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return name(a) != "" }) {
-		for i, row := range rows {
-			rows[i] = slices.Delete(row, 1, 2)
-		}
-		cuts = []term.Cut{{3, 24}, {0, 18}, {3, 12}, {1, 11}, {0, 10}, {3, 0}}
 	}
 	indent := ""
 	if titled {
@@ -129,8 +127,12 @@ func (v *picture) agents(width int) []string {
 			return s
 		}
 		return term.Paint(string(view.MarkColour(view.AgentMark(shown[row-1]))), s)
-	}), "\n")[1:]
+	}), "\n")
 	lines, wave := []string{}, -1
+	if v.runs {
+		lines = append(lines, indent+painted[0])
+	}
+	painted = painted[1:]
 	for i, a := range shown {
 		if titled && a.Wave != wave {
 			wave = a.Wave
@@ -148,9 +150,41 @@ func (v *picture) agents(width int) []string {
 	return lines
 }
 
+// table returns the columns of a table of agents, without those that would be empty, and its rows,
+// the first one with the headings.
+func (v *picture) table(shown []*api.SessionAgent) (columns []string, rows [][]string) {
+	columns = []string{"  AGENT", "NAME", "STATUS", "TOOK", "RUN", "NOTE"}
+	rows = [][]string{slices.Clone(columns)}
+	for _, a := range shown {
+		said := term.Fit(note(a), noteColumns)
+		if v.width > 0 && v.width < leastForNotes {
+			said = ""
+		}
+		rows = append(rows, []string{view.AgentMark(a) + " " + a.ID, name(a), view.AgentStatus(a), v.took(a), term.SafeLine(a.Run), said})
+	}
+	remove := func(column string) {
+		i := slices.Index(columns, column)
+		columns = slices.Delete(columns, i, i+1)
+		for n, row := range rows {
+			rows[n] = slices.Delete(row, i, i+1)
+		}
+	}
+	if !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return name(a) != "" }) {
+		remove("NAME")
+	}
+	if !v.runs || v.width > 0 && v.width < leastForRuns || !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return a.Run != "" }) {
+		remove("RUN")
+	}
+	if !v.runs {
+		rows[0] = make([]string, len(columns)) // the headings take no room
+	}
+	return columns, rows
+}
+
 const (
 	noteColumns   = 100 // the longest part of a note that is shown
 	leastForNotes = 60  // the narrowest terminal that shows notes
+	leastForRuns  = 80  // and the runs of agents
 )
 
 // name returns the name of an agent where it differs from the id.

@@ -140,20 +140,21 @@ parallel:  3 at once
 files:     /src/app/.agency/status/sessions/20260201-143022-abc12345
 
 agents:
+      AGENT  NAME      STATUS       TOOK    RUN      NOTE
   wave 1
-    ✓ 001  does-001  complete     2m00s
-    ◐ 002  does-002  needs input  59m00s  Which database? A or B
-    ● 003  does-003  running      59m00s  runs the tests
-    ✕ 005  does-005  failed       2m00s   exit status 1
+    ✓ 001    does-001  complete     2m00s   run-001
+    ◐ 002    does-002  needs input  59m00s  run-002  Which database? A or B
+    ● 003    does-003  running      59m00s  run-003  runs the tests
+    ✕ 005    does-005  failed       2m00s   run-005  exit status 1
   wave 2
-    ○ 004  does-004  queued               after 001, 002
-    - 006  does-006  cancelled            dependency 005 failed
+    ○ 004    does-004  queued                        after 001, 002
+    - 006    does-006  cancelled            run-006  dependency 005 failed
 
 results:
-  AGENT  STATUS       TOOK   TRIES  COMMITS  LINES    TOKENS  COST   TESTS      BRANCH
-  001    ✓ complete   2m00s  1      2        +120 -7  83k     $0.50  make test  agency/20260201-143022-abc12345/001
-  005    ✕ failed     2m00s  1      0+       +1 -0    -       -      -          agency/20260201-143022-abc12345/005
-  006    - cancelled  -      0      -        -        12      -      -          agency/20260201-143022-abc12345/006
+  AGENT  STATUS       TOOK   TRIES  COMMITS  LINES    TOKENS  COST   LANDED  TESTS      BRANCH
+  001    ✓ complete   2m00s  1      2        +120 -7  83k     $0.50  -       make test  agency/20260201-143022-abc12345/001
+  005    ✕ failed     2m00s  1      0+       +1 -0    -       -      -       -          agency/20260201-143022-abc12345/005
+  006    - cancelled  -      0      -        -        12      -      -       -          agency/20260201-143022-abc12345/006
   006 has no result to count: no branch agency/x
 `
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -13,6 +13,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
+	"agency/internal/plain"
 )
 
 // planFlags are the flags of the commands that take a plan.
@@ -24,9 +25,10 @@ type planFlags struct {
 	base        string
 	maxParallel int
 	onFailure   string
+	land        string
 }
 
-func (o *planFlags) add(cmd *cobra.Command) {
+func (o *planFlags) add(d *command.Deps, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.agents, "agents", nil, "instead of a plan: `RUNNER:N,...`, N agents of each runner, all with one prompt")
 	f.StringVar(&o.prompt, "prompt", "", "the task of --agents as `TEXT`; - reads it from standard input")
@@ -35,14 +37,17 @@ func (o *planFlags) add(cmd *cobra.Command) {
 	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from, instead of the plan's; deps is the merged results of an agent's dependencies")
 	f.IntVar(&o.maxParallel, "max-parallel", 0, "how many agents run at once, instead of the plan's number (default: 3)")
 	f.StringVar(&o.onFailure, "on-failure", "", "stop, continue or ask, instead of the plan's choice")
-	words := []string{string(agency.StopOnFailure), string(agency.ContinueOnFailure), string(agency.AskOnFailure)}
-	_ = cmd.RegisterFlagCompletionFunc("on-failure", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	command.Values(cmd, "on-failure", string(agency.StopOnFailure), string(agency.ContinueOnFailure), string(agency.AskOnFailure))
+	f.StringVar(&o.land, "land", "", "queue, merge or none: how the work of complete agents lands, instead of the plan's choice")
+	command.Values(cmd, "land", string(agency.LandByQueue), string(agency.LandByMerge), string(agency.LandByNone))
+	_ = cmd.RegisterFlagCompletionFunc("agents", d.CompleteRunners)
+	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
 }
 
 // source returns the plan that the command line names.
 func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (api.PlanSource, error) {
 	given := cmd.Flags().Changed
-	src := api.PlanSource{Agents: command.OrEmpty(o.agents), Name: o.name, Base: o.base, MaxParallel: o.maxParallel, OnFailure: o.onFailure}
+	src := api.PlanSource{Agents: command.OrEmpty(o.agents), Name: o.name, Base: o.base, MaxParallel: o.maxParallel, OnFailure: o.onFailure, Land: o.land}
 	example := cmd.CommandPath() + " plan.yaml"
 	switch {
 	case len(args) > 0 && given("agents"):
@@ -58,7 +63,7 @@ func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (
 	case given("max-parallel") && o.maxParallel < 1:
 		return src, agency.Errorf(agency.CodeUsage, "--max-parallel is %d, less than one agent", o.maxParallel).WithHint("for example: --max-parallel 5")
 	}
-	for flag, value := range map[string]string{"name": o.name, "base": o.base, "on-failure": o.onFailure, "prompt-file": o.promptFile} {
+	for flag, value := range map[string]string{"name": o.name, "base": o.base, "on-failure": o.onFailure, "land": o.land, "prompt-file": o.promptFile} {
 		if given(flag) && value == "" {
 			return src, agency.Errorf(agency.CodeUsage, "--%s is empty", flag).WithHint("drop it, or give it a value")
 		}
@@ -108,10 +113,10 @@ plan has a mistake. In branches and commands, SESSION, RUN, WORKTREE, ATTEMPT an
 placeholders for values that are known only at the start.`,
 		Example: `  agency session plan plan.yaml
   agency session plan prompts/
-  agency session plan --agents claude_code:3,codex:2 --prompt "fix the login test"`,
+  agency session plan --agents claude_code:3,codex:2 --prompt "fix the test"`,
 		Args: command.TakesUpTo("FILE"),
 	}, o.run)
-	o.plan.add(cmd)
+	o.plan.add(d, cmd)
 	return cmd
 }
 
@@ -220,6 +225,9 @@ func (g *planGraph) row(id string) []string {
 	if p.DoneWhen != agency.DoneWhenReady {
 		notes = append(notes, "done when "+string(p.DoneWhen))
 	}
+	if p.Land != "" {
+		notes = append(notes, "lands by "+string(p.Land))
+	}
 	name := p.Name
 	if name == p.ID {
 		name = ""
@@ -285,7 +293,7 @@ func (g *planGraph) commands() []sameCommand {
 			if word = term.SafeLine(word); i > 0 {
 				word = term.Fit(word, longest)
 			}
-			words[i] = agency.ShellWord(word)
+			words[i] = plain.ShellWord(word)
 		}
 		all = append(all, sameCommand{g.ranges(positions[command]), term.Fit(strings.Join(words, " "), 800)})
 	}

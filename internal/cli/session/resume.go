@@ -3,6 +3,8 @@ package session
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,12 @@ type resumeOptions struct {
 	changed string
 }
 
+// The words of --plan-changed.
+const (
+	planAsItWas = "ok"
+	planAsItIs  = "new"
+)
+
 // newResume returns the command agency session resume.
 func newResume(d *command.Deps) *cobra.Command {
 	o := &resumeOptions{Deps: d}
@@ -30,35 +38,36 @@ Agents that wait for a user, for the end of a rate limit or for their next attem
 once.
 
 It is refused when the plan's files changed since the start. With --plan-changed ok the session
-continues with the plan as it was.`,
+continues with the plan as it was. A new plan runs in a new session: agency session retry.`,
 		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
 		Args:    command.Takes("SESSION"),
 	}, o.run)
-	addPlanChanged(cmd, &o.changed)
+	addPlanChanged(cmd, &o.changed, "`ok`: continue with the plan as it was at the start, although its files changed", planAsItWas)
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }
 
 func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
-	ok, err := planChanged(cmd, o.changed)
-	if err != nil {
+	if err := checkPlanChanged(cmd, o.changed, planAsItWas); err != nil {
 		return err
 	}
-	resp, err := command.Call(cmd.Context(), o.Deps, api.ResumeSession, api.ResumeSessionRequest{Session: args[0], Dir: o.Dir, PlanChanged: ok})
+	resp, err := command.Call(cmd.Context(), o.Deps, api.ResumeSession, api.ResumeSessionRequest{Session: args[0], Dir: o.Dir, PlanChanged: o.changed == planAsItWas})
 	if err != nil {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s goes on\n", resp.Session.Ref()) })
 }
 
-func addPlanChanged(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "plan-changed", "", "`ok`: continue with the plan as it was at the start, although its files changed")
-	_ = cmd.RegisterFlagCompletionFunc("plan-changed", cobra.FixedCompletions([]string{"ok"}, cobra.ShellCompDirectiveNoFileComp))
+// addPlanChanged adds the flag --plan-changed with the words that a command takes.
+func addPlanChanged(cmd *cobra.Command, to *string, usage string, words ...string) {
+	cmd.Flags().StringVar(to, "plan-changed", "", usage)
+	command.Values(cmd, "plan-changed", words...)
 }
 
-func planChanged(cmd *cobra.Command, word string) (bool, error) {
-	if cmd.Flags().Changed("plan-changed") && word != "ok" {
-		return false, agency.Errorf(agency.CodeUsage, "--plan-changed is %q, and the only word for it is ok", word).WithHint("%s --plan-changed ok ...", cmd.CommandPath())
+// checkPlanChanged refuses any other word.
+func checkPlanChanged(cmd *cobra.Command, word string, words ...string) error {
+	if cmd.Flags().Changed("plan-changed") && !slices.Contains(words, word) {
+		return agency.Errorf(agency.CodeUsage, "--plan-changed is %q, not %s", word, strings.Join(words, " or ")).WithHint("%s --plan-changed ok ...", cmd.CommandPath())
 	}
-	return word == "ok", nil
+	return nil
 }

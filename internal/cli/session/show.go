@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
@@ -58,7 +59,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 // showSession writes a session as text: facts, agents by wave, and a table of their results.
 func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	s := &resp.Session
-	shown := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour()}
+	shown := &picture{ShowSessionResponse: resp, now: o.Now(), colour: o.Colour(), runs: true}
 	width := o.Columns()
 	shown.width = max(width-2, 0) // the agents are indented
 	field := func(name, format string, args ...any) {
@@ -96,6 +97,9 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.ReportPath != "" {
 		field("report", "%s", s.ReportPath)
 	}
+	if landed := view.Landed(resp.Agents); landed != "" {
+		field("landed", "%s", landed)
+	}
 	_, _ = fmt.Fprintf(w, "\nagents:\n")
 	for _, line := range shown.agents(0) {
 		_, _ = fmt.Fprintln(w, fitWidth("  "+line, width))
@@ -105,19 +109,21 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 
 // showResults writes the results of the agents that have ended. The results of an external session
 // are unknown. On a terminal empty columns are left out, and a narrow one shows only the most
-// important.
+// important. Where the branches have no room, a line names them.
 func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
-	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "TESTS", "BRANCH"}}
+	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "LANDED", "TESTS", "BRANCH"}}
 	for i := range resp.Agents {
 		if a := &resp.Agents[i]; a.Status.Final() && a.Result != nil {
-			rows = append(rows, resultRow(&resp.Session, a, width > 0))
+			rows = append(rows, resultRow(a))
 		}
 	}
 	if len(rows) == 1 {
 		return
 	}
+	branches := "agency/" + resp.Session.Ref() + "/"
 	switch {
 	case width == 0:
+		branches = ""
 	case width < leastForNotes:
 		for i, row := range rows {
 			rows[i] = []string{row[0], row[1], row[4], row[5]}
@@ -126,11 +132,24 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	default:
 		rows = filled(rows)
 		last := len(rows[0]) - 1
-		term.Narrow(rows, width-2, []term.Cut{{last - 1, 20}, {last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
+		term.Narrow(rows, width-2, []term.Cut{{last - 1, 20}})
+		if term.TableWidth(rows) <= width-2 {
+			branches = ""
+			break
+		}
+		for _, row := range rows[1:] {
+			if rest, ok := strings.CutPrefix(row[last], branches); ok {
+				row[last] = "…/" + rest
+			}
+		}
+		term.Narrow(rows, width-2, []term.Cut{{last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
 	}
 	_, _ = fmt.Fprintf(w, "\nresults:\n")
 	for line := range strings.Lines(term.Table(rows)) {
 		_, _ = fmt.Fprintln(w, fitWidth("  "+strings.TrimSuffix(line, "\n"), width))
+	}
+	if branches != "" {
+		_, _ = fmt.Fprintf(w, "  branches: %sAGENT\n", branches)
 	}
 	for i := range resp.Agents {
 		switch a := &resp.Agents[i]; {
@@ -139,6 +158,9 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+" has no result to count: "+a.Result.Problem), width))
 		case len(a.Result.Nested) > 0:
 			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(a.ID+": other repositories, not in its result: "+strings.Join(a.Result.Nested, ", ")), width))
+		}
+		if landed := resp.Agents[i].Landed; landed != nil && landed.Why != "" && landed.State != string(agency.WorkPart) {
+			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(resp.Agents[i].ID+" "+landed.State+": "+landed.Why), width))
 		}
 	}
 }
@@ -156,9 +178,8 @@ func filled(rows [][]string) [][]string {
 	return kept
 }
 
-// resultRow returns the result of one agent. With short, the beginning that all branches share is
-// left out.
-func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
+// resultRow returns the result of one agent.
+func resultRow(a *api.SessionAgent) []string {
 	r := a.Result
 	took := "-"
 	if a.StartedAt != nil && a.CompletedAt != nil {
@@ -171,13 +192,9 @@ func resultRow(s *api.Session, a *api.SessionAgent, short bool) []string {
 	case r.Dirty:
 		commits += "+" // and what is not committed
 	}
-	branch := a.Branch
-	if rest, ok := strings.CutPrefix(branch, "agency/"+s.Ref()+"/"); ok && short {
-		branch = "…/" + rest
-	}
 	return []string{
 		a.ID, view.AgentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
-		view.Tokens(&r.Usage), view.Cost(&r.Usage), command.OrDash(term.Fit(term.SafeLine(r.Tests), command.SummaryColumns)), command.OrDash(term.SafeLine(branch)),
+		view.Tokens(&r.Usage), view.Cost(&r.Usage), command.OrDash(term.SafeLine(view.LandedWord(a.Landed))), command.OrDash(term.Fit(term.SafeLine(r.Tests), command.SummaryColumns)), command.OrDash(term.SafeLine(a.Branch)),
 	}
 }
 

@@ -19,6 +19,7 @@ type startOptions struct {
 	*command.Deps
 
 	plan    *planFlags
+	dryRun  bool
 	wait    bool
 	timeout time.Duration
 	source  string
@@ -35,22 +36,34 @@ soon as its dependencies are complete, and never more at once than the limits al
 continues by itself, also after a crash or a reboot. The base of an agent is looked up when the
 agent starts, so a plan that starts from a branch sees the commits that the branch got meanwhile.
 
+With --dry-run it starts nothing, and shows what agency session plan shows.
+
 With --wait it returns when the session has settled, or is paused for a user, as on_failure: ask
 does after a failure. Exit status then: 0 complete, 1 failed, 4 cancelled, or complete without its
 cancelled agents, 5 the timeout passed, 8 it is paused.`,
 		Example: `  agency session start plan.yaml
+  agency session start plan.yaml --dry-run
   agency session start prompts/ --max-parallel 2 --wait --timeout 2h
   agency session start --agents claude_code:3 --prompt "fix the login test"`,
 		Args: command.TakesUpTo("FILE"),
 	}, o.run)
-	o.plan.add(cmd)
+	o.plan.add(d, cmd)
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "start nothing: check the plan and show what it would do")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for a user")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session continues")
 	cmd.Flags().StringVar(&o.source, "source", "", "the kind of execution in the status file: orchestrate, execute-phase or run-prompt (default: orchestrate)")
+	command.Values(cmd, "source", sources...)
 	return cmd
 }
 
 func (o *startOptions) run(cmd *cobra.Command, args []string) error {
+	if o.dryRun && o.wait {
+		return agency.Errorf(agency.CodeUsage, "--dry-run starts nothing to wait for").WithHint("leave out --wait or --dry-run")
+	}
+	if o.dryRun {
+		plan := &planOptions{Deps: o.Deps, plan: o.plan}
+		return plan.run(cmd, args)
+	}
 	src, err := o.plan.source(o.Deps, cmd, args)
 	switch {
 	case err != nil:
@@ -67,18 +80,18 @@ func (o *startOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return begun(cmd.Context(), o.Deps, &resp, o.wait, o.timeout)
+	return begun(cmd.Context(), o.Deps, resp, &resp.Session, resp.Warnings, o.wait, o.timeout)
 }
 
-// begun prints a session that has begun, and with wait waits for its end.
-func begun(ctx context.Context, d *command.Deps, resp *api.SessionResponse, wait bool, timeout time.Duration) error {
-	s := &resp.Session
+// begun prints a session that has begun, or with --json the response, and with wait waits for its
+// end.
+func begun(ctx context.Context, d *command.Deps, resp any, s *api.Session, warnings []string, wait bool, timeout time.Duration) error {
 	if wait && d.JSON {
 		return await(ctx, d, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)
 	}
 	err := d.Print(resp, func(w io.Writer) {
 		_, _ = fmt.Fprintln(w, s.Ref())
-		d.Warn(resp.Warnings)
+		d.Warn(warnings)
 		d.Chat("%s, at most %d at once", command.Count(s.Summary.Total, "agent"), s.MaxParallel)
 		if !wait {
 			d.Chat("watch: agency session watch   end: agency session cancel %s", s.Ref())

@@ -37,7 +37,7 @@ envelope on a line, otherwise only when it is refused.
 
 --max-parallel changes how many agents of a session that agency runs may run at once.`,
 		Example: `  agency session update active --agent 001 start --pid 4711
-  agency session update active --agent 001 fail --error "tests fail" --exit-code 2
+  agency session update active --agent 001 fail --error "no disk" --exit-code 2
   my-executor | agency session update active -
   agency session update active --max-parallel 5`,
 		Args: command.TakesUpTo("SESSION", "ACTION"),
@@ -48,7 +48,18 @@ envelope on a line, otherwise only when it is refused.
 	f.IntVar(&o.exitCode, "exit-code", 0, "with complete (0) and fail (1): the exit code of the process")
 	f.StringVar(&o.failure, "error", "", "with fail and cancel: the reason")
 	f.IntVar(&o.parallel, "max-parallel", 0, "how many agents may run at once")
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 1 {
+			return []string{"start", "complete", "fail", "cancel"}, cobra.ShellCompDirectiveNoFileComp
+		}
+		return d.CompleteSessions(cmd, args, word)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("agent", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return d.CompleteAgents(cmd, args[0])
+	})
 	return cmd
 }
 

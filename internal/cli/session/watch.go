@@ -145,7 +145,7 @@ func (w *watching) show(s *api.ShowSessionResponse) error {
 		return w.app.PrintLine(s)
 	case w.inPlace:
 		shown.colour = w.app.Colour()
-		w.canvas.Paint(w.app.Terminal, w.app.Out, func(rows int) []string {
+		w.app.Paint(&w.canvas, w.app.Out, func(rows int) []string {
 			shown.width, _ = term.Size(w.app.Terminal)
 			return shown.lines(rows - 1)
 		})
@@ -160,7 +160,7 @@ func (w *watching) show(s *api.ShowSessionResponse) error {
 // none.
 func (w *watching) append(v *picture) {
 	at := v.now.Local().Format(time.TimeOnly)
-	say := func(key, state, line string) {
+	change := func(key, state, line string) {
 		if w.seen[key] != state {
 			w.seen[key] = state
 			_, _ = fmt.Fprintf(w.app.Out, "%s  %s\n", at, line)
@@ -176,7 +176,7 @@ func (w *watching) append(v *picture) {
 		if state != "" {
 			state = "  paused: " + state
 		}
-		say("", state+"\n", title+"  "+v.pending()+state)
+		change("", state+"\n", title+"  "+v.pending()+state)
 	}
 	for i := range v.Agents {
 		a := &v.Agents[i]
@@ -199,17 +199,17 @@ func (w *watching) append(v *picture) {
 		if a.NeedsUser || a.NotBefore != nil {
 			state += note(a)
 		}
-		say(a.ID, state, line)
+		change(a.ID, state, line)
 	}
 	if s.Status.Final() {
-		say("", string(s.Status), title+"  "+v.pending())
+		change("", string(s.Status), title+"  "+v.pending())
 		if s.ReportPath != "" {
-			say("\n", s.ReportPath, "report: "+term.SafeLine(s.ReportPath))
+			change("\n", s.ReportPath, "report: "+term.SafeLine(s.ReportPath))
 		}
 	}
 }
 
-// leave tells the user that only the watching ends.
+// leave prints that only the watching ends.
 func (w *watching) leave(session string) {
 	if w.inPlace {
 		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // the ^C that the terminal has echoed

@@ -16,14 +16,24 @@ type Canvas struct {
 	rows    int
 }
 
+// Clear erases the list, so that another program writes in its place. The next Paint begins below
+// what that has written.
+func (c *Canvas) Clear(out io.Writer) {
+	if up := len(c.lines); up > 0 {
+		_, _ = fmt.Fprintf(out, "\x1b[%dA", up)
+	}
+	_, _ = io.WriteString(out, "\r\x1b[J")
+	c.Forget()
+}
+
 // Forget makes the next Paint begin below what another program has written.
 func (c *Canvas) Forget() { *c = Canvas{} }
 
 // Paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the
 // first line of the list above the cursor; the others are not touched. A terminal that changed its
 // size has moved its text in its own way, so there the list is written over it from the top. lines
-// returns as many lines as fit above the last of this many rows.
-func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string) {
+// returns as many lines as fit above the last of this many rows, which is for below.
+func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string, below string) {
 	columns, rows := Size(terminal)
 	var b strings.Builder
 	if columns != c.columns || rows != c.rows {
@@ -49,7 +59,7 @@ func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string) {
 		}
 		b.WriteString("\r" + line + "\x1b[K\n")
 	}
-	b.WriteString("\x1b[J")
+	b.WriteString("\x1b[J" + Fit(below, columns-1))
 	c.lines = painted
 	_, _ = io.WriteString(out, b.String())
 }

@@ -30,6 +30,19 @@ func TestRepaint(t *testing.T) {
 	}
 }
 
+// A text below the list outlives its repaints.
+func TestRepaintAboveAText(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := term.Canvas{}
+	for _, list := range []string{"one", "two"} {
+		c.Paint(&out, &out, func(int) []string { return []string{list} }, "the daemon was stopped")
+	}
+	if want := "\rone\x1b[K\n\x1b[Jthe daemon was stopped\x1b[1A\rtwo\x1b[K\n\x1b[Jthe daemon was stopped"; out.String() != want {
+		t.Errorf("%q, not %q", out.String(), want)
+	}
+}
+
 // repaint shows one list after the other on a terminal of 80 columns and 24 rows, and returns what
 // it writes for each.
 func repaint(lists ...[]string) []string {
@@ -38,7 +51,7 @@ func repaint(lists ...[]string) []string {
 	var written []string
 	for _, list := range lists {
 		out.Reset()
-		c.Paint(&out, &out, func(int) []string { return list })
+		c.Paint(&out, &out, func(int) []string { return list }, "")
 		written = append(written, out.String())
 	}
 	return written

@@ -7,7 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"agency"
+	"agency/internal/plain"
 )
 
 // CopySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut
@@ -17,7 +17,7 @@ func CopySafe(w io.Writer, r io.Reader) error {
 	var text []byte
 	last := rune(0)
 	show := func(r rune) {
-		if agency.Shows(last, r) {
+		if plain.Shows(last, r) {
 			text, last = utf8.AppendRune(text, r), r
 		}
 	}

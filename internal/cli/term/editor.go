@@ -17,8 +17,8 @@ func Editor(env []string) string {
 	return cmp.Or(e.Lookup("VISUAL"), e.Lookup("EDITOR"))
 }
 
-// Edit lets the user write a text in their editor, on this process's terminal, and returns it as the
-// editor left it. what names the text in errors. It waits as long as the user writes.
+// Edit lets the user write a text in their editor, on this process's terminal, and returns it as
+// the editor left it. what names the text in errors. It waits as long as the user writes.
 func Edit(ctx context.Context, env []string, what string) (string, error) {
 	dir, err := os.MkdirTemp("", "agency-")
 	if err != nil {

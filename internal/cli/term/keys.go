@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -29,15 +34,30 @@ func ReadKeys(in *os.File) (*Keys, error) {
 	go func() {
 		defer close(k.Pressed)
 		piece := make([]byte, 16)
+		var read []byte // keys that were typed fast come together
 		for range k.want {
-			n, err := in.Read(piece)
-			if err != nil {
-				return
+			if len(read) == 0 {
+				n, err := in.Read(piece)
+				if err != nil {
+					return
+				}
+				read = piece[:n]
 			}
-			k.Pressed <- keyName(piece[:n])
+			var key []byte
+			key, read = firstKey(read)
+			k.Pressed <- keyName(key)
 		}
 	}()
 	return k, nil
+}
+
+// firstKey splits what a terminal sent after its first key. What begins with an escape is one key.
+func firstKey(read []byte) (key, rest []byte) {
+	if len(read) == 0 || read[0] == '\x1b' {
+		return read, nil
+	}
+	_, size := utf8.DecodeRune(read)
+	return read[:size], read[size:]
 }
 
 // keyName returns the name of a key by what a terminal sends for it.
@@ -47,6 +67,8 @@ func keyName(piece []byte) string {
 		return "enter"
 	case "\x03":
 		return "ctrl-c"
+	case "\x1a":
+		return "ctrl-z"
 	case "\x1b[A", "\x1bOA":
 		return "k"
 	case "\x1b[B", "\x1bOB":
@@ -64,6 +86,41 @@ func (k *Keys) Release() { _ = term.Restore(int(k.in.Fd()), k.was) }
 
 // Take puts the terminal into raw mode again.
 func (k *Keys) Take() { _, _ = term.MakeRaw(int(k.in.Fd())) }
+
+// Suspend gives the terminal back and stops the processes of the command, as ctrl-z does where no
+// program reads keys. It returns when they go on, with the terminal taken again; it reports false,
+// and has not taken it, when they go on in the background. No key may be asked for.
+func (k *Keys) Suspend() (foreground bool) {
+	k.Release()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGCONT)
+	defer signal.Stop(again)
+	if syscall.Kill(0, syscall.SIGTSTP) == nil {
+		select {
+		case <-again:
+		case <-time.After(suspendWait): // without job control the kernel ignores the stop
+		}
+	}
+	if !Foreground(k.in) {
+		return false
+	}
+	k.Take()
+	return true
+}
+
+// suspendWait is how long the kernel may take to stop a process that asked for it.
+const suspendWait = time.Second
+
+// Foreground reports whether the command may use its terminal: of a shell's jobs, one may. A file
+// that is no terminal belongs to the command alone.
+func Foreground(terminal any) bool {
+	file, ok := terminal.(*os.File)
+	if !ok {
+		return true
+	}
+	group, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == syscall.Getpgrp()
+}
 
 // RawWriter writes lines to a terminal in raw mode, which does not return the carriage by itself.
 type RawWriter struct{ W io.Writer }

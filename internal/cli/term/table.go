@@ -1,20 +1,16 @@
 package term
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Cut makes a column of a table narrower, but not narrower than its least width.
 type Cut [2]int // the column, and its least width
 
 // Narrow makes one cut after the other until rows fit into width columns of a terminal.
 func Narrow(rows [][]string, width int, cuts []Cut) {
-	total := 2 * (len(rows[0]) - 1)
-	widths := make([]int, len(rows[0]))
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], Width(row[i]))
-		}
-		total += widths[i]
-	}
+	total, widths := measure(rows)
 	for _, step := range cuts {
 		cut := min(total-width, widths[step[0]]-step[1])
 		if cut <= 0 {
@@ -28,6 +24,25 @@ func Narrow(rows [][]string, width int, cuts []Cut) {
 	}
 }
 
+// TableWidth returns the width of rows as Table aligns them.
+func TableWidth(rows [][]string) int {
+	total, _ := measure(rows)
+	return total
+}
+
+// measure returns the width of aligned rows, and that of each column.
+func measure(rows [][]string) (total int, widths []int) {
+	total, widths = 2*(len(rows[0])-1), make([]int, len(rows[0]))
+	for i := range widths {
+		var g gauge
+		for _, row := range rows {
+			widths[i] = max(widths[i], g.width(row[i]))
+		}
+		total += widths[i]
+	}
+	return total, widths
+}
+
 // Table aligns the cells of rows, a line for each row, without colours.
 func Table(rows [][]string) string {
 	return PaintedTable(rows, -1, func(_ int, s string) string { return s })
@@ -39,29 +54,54 @@ func PaintedTable(rows [][]string, painted int, paint func(row int, s string) st
 	if len(rows) == 0 {
 		return ""
 	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], Width(cell))
-		}
+	_, widths := measure(rows)
+	gauges := make([]gauge, len(widths))
+	line := 0 // the most that one without colours and wide characters takes
+	for _, width := range widths {
+		line += width + 2
 	}
-	var b strings.Builder
+	text := make([]byte, 0, len(rows)*line)
 	for n, row := range rows {
-		var line strings.Builder
 		for i, cell := range row {
-			padded := Pad(cell, widths[i])
-			if i == len(row)-1 {
-				padded = cell
-			}
-			if i == painted || n == 0 {
-				padded = paint(n, padded)
-			}
-			line.WriteString(padded)
-			if i < len(row)-1 {
-				line.WriteString("  ")
+			padding := widths[i] - gauges[i].width(cell)
+			switch last := i == len(row)-1; {
+			case last && (i == painted || n == 0):
+				text = append(text, paint(n, cell)...)
+			case last:
+				text = append(text, cell...)
+			case i == painted || n == 0:
+				text = append(append(text, paint(n, cell+strings.Repeat(" ", padding))...), "  "...)
+			default:
+				text = append(text, cell...)
+				for range padding + 2 {
+					text = append(text, ' ')
+				}
 			}
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		text = append(bytes.TrimRight(text, " "), '\n')
 	}
-	return b.String()
+	return string(text)
+}
+
+// gauge measures cells. Equal ones after another, as statuses are, it measures once.
+type gauge struct {
+	cell string
+	is   int
+}
+
+func (g *gauge) width(cell string) int {
+	if cell != g.cell {
+		g.cell, g.is = cell, Width(cell)
+	}
+	return g.is
+}
+
+// MaxWidth returns the width of the widest cell.
+func MaxWidth(cells []string) int {
+	var g gauge
+	widest := 0
+	for _, cell := range cells {
+		widest = max(widest, g.width(cell))
+	}
+	return widest
 }

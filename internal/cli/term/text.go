@@ -7,21 +7,21 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"agency"
+	"agency/internal/plain"
 )
 
 // SafeText returns untrusted text made safe for a terminal: it removes escape sequences and
 // everything else that is invisible.
 func SafeText(s string) string {
-	if plain(s) {
+	if isASCII(s) {
 		return s
 	}
-	return agency.Visible(ansi.Strip(s))
+	return plain.Visible(ansi.Strip(s))
 }
 
-// plain reports whether s is printable ASCII, as most text is: it is safe, and each byte is one
+// isASCII reports whether s is printable ASCII, as most text is: it is safe, and each byte is one
 // column.
-func plain(s string) bool {
+func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
@@ -32,12 +32,15 @@ func plain(s string) bool {
 
 // SafeLine is SafeText on one line.
 func SafeLine(s string) string {
+	if isASCII(s) && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, " ") && !strings.Contains(s, "  ") {
+		return s
+	}
 	return strings.Join(strings.Fields(SafeText(s)), " ")
 }
 
 // Fit cuts a line to a display width, with an ellipsis where something was cut.
 func Fit(s string, columns int) string {
-	if plain(s) && len(s) <= columns {
+	if isASCII(s) && len(s) <= columns {
 		return s
 	}
 	return ansi.Truncate(s, columns, "…")
@@ -45,7 +48,7 @@ func Fit(s string, columns int) string {
 
 // Width returns the display width of a line.
 func Width(s string) int {
-	if plain(s) {
+	if isASCII(s) {
 		return len(s)
 	}
 	return ansi.StringWidth(s)
@@ -106,7 +109,7 @@ func Hang(head, text string, width int) string {
 // breakWide breaks a word that is wider than columns if its script puts no spaces between words, as
 // wide characters show.
 func breakWide(word string, columns int) []string {
-	if plain(word) || Width(word) <= max(columns, utf8.RuneCountInString(word)) || strings.HasPrefix(word, "/") {
+	if isASCII(word) || Width(word) <= max(columns, utf8.RuneCountInString(word)) || strings.HasPrefix(word, "/") {
 		return []string{word}
 	}
 	return strings.Split(ansi.Hardwrap(word, columns, true), "\n")

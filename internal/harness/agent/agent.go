@@ -17,6 +17,13 @@ type Agent struct {
 	// Version is the version whose events were recorded, and that make conformance installs.
 	Version string
 
+	// Login is where a login shows; empty when that is nowhere.
+	Login Login
+
+	// State returns where the program keeps its own state, for work in a worktree; nil when agency
+	// does not know.
+	State func(env agency.Environ, worktree string) agency.SandboxState
+
 	// Command returns a Command without Argv[0].
 	Command func(agency.CommandRequest) agency.Command
 	// RoleOptions are the options with which a user sets the agent's system prompt.
@@ -66,4 +73,12 @@ func (a Agent) SkipsPermissions(args []string) bool {
 		}
 	}
 	return false
+}
+
+// Login is where it shows, without a look at any content, that the user of an agent is logged in.
+type Login struct {
+	Variables []string // of the environment, that hold a key or token
+	// File is a file that a login writes, in the folder that the variable Folder names, or else in
+	// Home below the user's home.
+	Folder, Home, File string
 }

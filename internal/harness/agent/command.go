@@ -49,7 +49,7 @@ const Protocol = "You work in a run of agency. Before you begin, read " + agency
 	"Whenever your status changes (working, needs_input, blocked, ready_for_review), report it with the command `agency report`, " +
 	"or write " + agency.ContractFile + "."
 
-// Role returns what an agent is told in addition to its task: its role, and how to report.
+// Role returns what an agent reads in addition to its task: its role, and how to report.
 func Role(r agency.CommandRequest) string {
 	if text := strings.TrimSpace(r.SystemPrompt); text != "" {
 		return text + "\n\n" + Protocol

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"agency"
@@ -72,33 +73,34 @@ func StatusClass(status int) agency.ErrorClass {
 	}
 }
 
+// Mentions returns a function that reports whether a text contains one of its arguments, which are
+// lower case, in any case.
+func Mentions(text string) func(parts ...string) bool {
+	text = strings.ToLower(text)
+	return func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+	}
+}
+
 // ErrorClass returns the class of an error by its text, when there is nothing better.
 func ErrorClass(text string) agency.ErrorClass {
-	text = strings.ToLower(text)
-	says := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(text, part) {
-				return true
-			}
-		}
-		return false
-	}
+	mentions := Mentions(text)
 	switch {
-	case says("prompt is too long", "context length", "context window", "context_length_exceeded", "exceeds the maximum number of tokens"):
+	case mentions("prompt is too long", "context length", "context window", "context_length_exceeded", "exceeds the maximum number of tokens"):
 		return agency.ErrorContext
-	case says("insufficient_quota", "billing", "payment", "credit balance"):
+	case mentions("insufficient_quota", "billing", "payment", "credit balance"):
 		return agency.ErrorBilling
-	case says("rate limit", "rate_limit", "too many requests", "resource_exhausted", "quota", "429"):
+	case mentions("rate limit", "rate_limit", "too many requests", "resource_exhausted", "quota", "429"):
 		return agency.ErrorRateLimit
-	case says("api key", "api-key", "api_key", "unauthenticated", "unauthorized", "authentication", "permission_denied"):
+	case mentions("api key", "api-key", "api_key", "unauthenticated", "unauthorized", "authentication", "permission_denied"):
 		return agency.ErrorAuth
-	case says("overloaded", "unavailable", "at capacity", "529"):
+	case mentions("overloaded", "unavailable", "at capacity", "529"):
 		return agency.ErrorOverloaded
-	case says("invalid_argument", "invalid_request", "bad request"):
+	case mentions("invalid_argument", "invalid_request", "bad request"):
 		return agency.ErrorRequest
-	case says("internal server error", "server error"):
+	case mentions("internal server error", "server error"):
 		return agency.ErrorServer
-	case says("fetch failed", "econn", "connection", "timed out", "timeout", "network", "socket"):
+	case mentions("fetch failed", "econn", "connection", "timed out", "timeout", "network", "socket"):
 		return agency.ErrorNetwork
 	default:
 		return agency.ErrorOther

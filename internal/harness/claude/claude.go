@@ -18,6 +18,11 @@ var patterns []byte // patterns of its terminal
 // Escape or a retried call of the model, which its session file and its transcript show.
 var Agent = agent.Agent{
 	Kind: "claude_code", Name: "Claude Code", Program: "claude", Package: "@anthropic-ai/claude-code", Version: "2.1.329",
+	Login: agent.Login{
+		Variables: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		Folder:    "CLAUDE_CONFIG_DIR", Home: ".claude", File: ".credentials.json",
+	},
+	State:       state,
 	Command:     command,
 	RoleOptions: roleOptions,
 	Skips:       []string{"--dangerously-skip-permissions", "--permission-mode=bypassPermissions"},

@@ -106,7 +106,7 @@ func (r *replay) file(ext string, data []byte) {
 		}
 		return
 	}
-	r.t.Fatalf("the situation leads to no %s file", ext)
+	r.t.Fatalf("the agent state leads to no %s file", ext)
 }
 
 func (r *replay) status() agency.Status {
@@ -124,172 +124,176 @@ const (
 	backgrounded = `{"hook_event_name":"Stop","last_assistant_message":"It runs.","background_tasks":[{"id":"b1","type":"shell","status":"running"}]}`
 )
 
+const active, working, waiting, needs = agency.Active, agency.Working, agency.Waiting, agency.NeedsInput
+
+type labelStep struct {
+	do   string
+	want agency.Label
+}
+
+// recordedLabels are recorded sessions, and the label after each of their steps.
+var recordedLabels = []struct {
+	name, recorded string
+	steps          []labelStep
+	summary        string
+}{
+	{"a text", "exit-slash.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"status idle", active},
+		{"hook", working},
+		{"status busy", working},
+		{"title ◐ Claude Code", working},
+		{"hook", waiting},
+		{"status idle", waiting},
+		{"title ✳ Claude Code", waiting},
+		{"hook", waiting},
+	}, "(its turn ended)"},
+	{"permission given", "perm-allow.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"hook", working},
+		{"status busy", working},
+		{"hook", working},
+		{"title ✳ Claude Code", working},
+		{"hook", needs},
+		{"status waiting permission prompt", needs},
+		{"hook", needs},
+		{"status busy", working},
+		{"title ◐ Claude Code", working},
+		{"hook", working},
+		{"hook", waiting},
+		{"status idle", waiting},
+	}, "(its turn ended)"},
+	{"permission given, and the session file is read late", "perm-allow.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"status idle", active},
+		{"hook", working},
+		{"hook", working},
+		{"hook", needs},
+		{"status busy", needs},
+		{"status waiting permission prompt", needs},
+		{"hook", needs},
+		{"hook", working},
+	}, ""},
+	{"permission given, without a session file", "perm-allow.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"hook", working},
+		{"title ◐ Claude Code", working},
+		{"hook", working},
+		{"hook", needs},
+		{"title ✳ Claude Code", needs},
+		{"hook", needs},
+		{"title ◐ Claude Code", working},
+		{"hook", working},
+		{"hook", waiting},
+	}, "(its turn ended)"},
+	{"permission denied", "perm-deny.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"hook", working}, {"hook", needs}, {"status waiting permission prompt", needs}, {"status idle", waiting},
+	}, "(its turn ended)"},
+	{"Escape at the dialog", "perm-esc.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"says " + modeLine, active},
+		{"hook", working},
+		{"says " + userLine, working},
+		{"hook", working},
+		{"hook", needs},
+		{"status waiting permission prompt", needs},
+		{"status idle", waiting},
+		{"says " + interrupted, waiting},
+	}, "(interrupted)"},
+	{"Escape at the dialog, while no client watched", "perm-esc.hooks.jsonl", []labelStep{
+		{"hook", active}, {"status idle", active}, {"hook", working}, {"hook", working}, {"hook", needs}, {"status idle", waiting},
+	}, "(its turn ended)"},
+	{"Escape in a text", "esc-stream.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"status busy", working}, {"says " + sidechain, working}, {"says " + interrupted, waiting}, {"status idle", waiting},
+	}, "(interrupted)"},
+	{"Escape without a session file", "esc-stream.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"title ⠂ Claude Code", working}, {"title ✳ Claude Code", waiting},
+	}, "(its turn ended)"},
+	{"a question", "ask.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"hook", working},
+		{"hook", needs},
+		{"hook", needs},
+		{"status waiting input needed", needs},
+		{"hook", needs},
+		{"status busy", working},
+		{"hook", working},
+		{"hook", waiting},
+	}, "(its turn ended)"},
+	{"a question that was answered unseen", "ask.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"hook", needs}, {"hook", needs}, {"hook", needs}, {"hook", working},
+	}, ""},
+	{"a tool that fails", "tool-fail.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"hook", working}, {"hook", working}, {"hook", waiting},
+	}, "(its turn ended)"},
+	{"a conversation that is too long", "err-400.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"hook", waiting}, {"status idle", waiting},
+	}, "(context: Prompt is too long"},
+	{"a key that is not valid", "err-401-max1.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"hook", waiting}, {"status idle", waiting},
+	}, "(auth: Invalid API key"},
+	{"an error at once, and the session file is read late", "err-400.hooks.jsonl", []labelStep{
+		{"hook", active}, {"status idle", active}, {"hook", working}, {"hook", waiting}, {"late busy", waiting}, {"status idle", waiting},
+	}, "(context: Prompt is too long"},
+	{"a prompt, and the session file of before is read late", "exit-slash.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"late idle", working}, {"status busy", working}, {"status idle", waiting},
+	}, "(its turn ended)"},
+	{"a rate limit", "err-429-max1.hooks.jsonl", []labelStep{
+		{"hook", active},
+		{"hook", working},
+		{"says " + userLine, working},
+		{"says " + callLine, working},
+		{"says " + callLine, working},
+		{"hook", waiting},
+		{"status idle", waiting},
+	}, "(rate limit: API Error"},
+	{"a call that is tried again", "err-429-max1.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"says " + userLine + "\n" + callLine, working}, {"says " + callLine, working},
+	}, "(other: the model did not answer; trying again)"},
+	{"calls of the model that are answered", "err-429-max1.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"says " + callLine + "\n" + answerLine, working}, {"says " + answerLine, working}, {"says " + userLine + "\n" + callLine, working},
+	}, ""},
+	{"an end by a signal", "exit-sigterm.hooks.jsonl", []labelStep{
+		{"hook", active}, {"hook", working}, {"status busy", working}, {"hook", working},
+	}, ""},
+	{"a text without a terminal", "headless-text.stream.jsonl", []labelStep{
+		{"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
+	}, "(its turn ended)"},
+	{"a tool that no user can permit", "headless-shell-manual.stream.jsonl", []labelStep{
+		{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
+	}, "(its turn ended)"},
+	{"a host that is asked", "headless-shell-host.stream.jsonl", []labelStep{
+		{"line", working},
+		{"line", working},
+		{"line", working},
+		{"line", working},
+		{"line", needs},
+		{"line", needs},
+		{"line", working},
+		{"line", working},
+		{"line", working},
+		{"line", waiting},
+		{"line", waiting},
+	}, "(its turn ended)"},
+	{"too long without a terminal", "headless-400.stream.jsonl", []labelStep{
+		{"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
+	}, "(context: Prompt is too long"},
+	{"a key that is not valid, without a terminal", "headless-401-max1.stream.jsonl", []labelStep{
+		{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
+	}, "(auth: Invalid API key"},
+	{"a rate limit without a terminal", "headless-429-max1.stream.jsonl", []labelStep{
+		{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
+	}, "(rate limit: API Error"},
+	{"an overload without a terminal", "headless-529-max1.stream.jsonl", []labelStep{
+		{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
+	}, "(overloaded: API Error: 529"},
+	{"a conversation that does not exist", "headless-resume-unknown.stream.jsonl", []labelStep{{"line", waiting}}, "(other: No conversation found"},
+}
+
 // Every step of a recorded session shows the label that a user would expect.
 func TestClaudeLabels(t *testing.T) {
 	t.Parallel()
-	const active, working, waiting, needs = agency.Active, agency.Working, agency.Waiting, agency.NeedsInput
-	type step struct {
-		do   string
-		want agency.Label
-	}
-	tests := []struct {
-		name, recorded string
-		steps          []step
-		summary        string
-	}{
-		{"a text", "exit-slash.hooks.jsonl", []step{
-			{"hook", active},
-			{"status idle", active},
-			{"hook", working},
-			{"status busy", working},
-			{"title ◐ Claude Code", working},
-			{"hook", waiting},
-			{"status idle", waiting},
-			{"title ✳ Claude Code", waiting},
-			{"hook", waiting},
-		}, "(its turn ended)"},
-		{"permission given", "perm-allow.hooks.jsonl", []step{
-			{"hook", active},
-			{"hook", working},
-			{"status busy", working},
-			{"hook", working},
-			{"title ✳ Claude Code", working},
-			{"hook", needs},
-			{"status waiting permission prompt", needs},
-			{"hook", needs},
-			{"status busy", working},
-			{"title ◐ Claude Code", working},
-			{"hook", working},
-			{"hook", waiting},
-			{"status idle", waiting},
-		}, "(its turn ended)"},
-		{"permission given, and the session file is read late", "perm-allow.hooks.jsonl", []step{
-			{"hook", active},
-			{"status idle", active},
-			{"hook", working},
-			{"hook", working},
-			{"hook", needs},
-			{"status busy", needs},
-			{"status waiting permission prompt", needs},
-			{"hook", needs},
-			{"hook", working},
-		}, ""},
-		{"permission given, without a session file", "perm-allow.hooks.jsonl", []step{
-			{"hook", active},
-			{"hook", working},
-			{"title ◐ Claude Code", working},
-			{"hook", working},
-			{"hook", needs},
-			{"title ✳ Claude Code", needs},
-			{"hook", needs},
-			{"title ◐ Claude Code", working},
-			{"hook", working},
-			{"hook", waiting},
-		}, "(its turn ended)"},
-		{"permission denied", "perm-deny.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"hook", working}, {"hook", needs}, {"status waiting permission prompt", needs}, {"status idle", waiting},
-		}, "(its turn ended)"},
-		{"Escape at the dialog", "perm-esc.hooks.jsonl", []step{
-			{"hook", active},
-			{"says " + modeLine, active},
-			{"hook", working},
-			{"says " + userLine, working},
-			{"hook", working},
-			{"hook", needs},
-			{"status waiting permission prompt", needs},
-			{"status idle", waiting},
-			{"says " + interrupted, waiting},
-		}, "(interrupted)"},
-		{"Escape at the dialog, while nobody watched", "perm-esc.hooks.jsonl", []step{
-			{"hook", active}, {"status idle", active}, {"hook", working}, {"hook", working}, {"hook", needs}, {"status idle", waiting},
-		}, "(its turn ended)"},
-		{"Escape in a text", "esc-stream.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"status busy", working}, {"says " + sidechain, working}, {"says " + interrupted, waiting}, {"status idle", waiting},
-		}, "(interrupted)"},
-		{"Escape without a session file", "esc-stream.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"title ⠂ Claude Code", working}, {"title ✳ Claude Code", waiting},
-		}, "(its turn ended)"},
-		{"a question", "ask.hooks.jsonl", []step{
-			{"hook", active},
-			{"hook", working},
-			{"hook", needs},
-			{"hook", needs},
-			{"status waiting input needed", needs},
-			{"hook", needs},
-			{"status busy", working},
-			{"hook", working},
-			{"hook", waiting},
-		}, "(its turn ended)"},
-		{"a question that was answered unseen", "ask.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"hook", needs}, {"hook", needs}, {"hook", needs}, {"hook", working},
-		}, ""},
-		{"a tool that fails", "tool-fail.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"hook", working}, {"hook", working}, {"hook", waiting},
-		}, "(its turn ended)"},
-		{"a conversation that is too long", "err-400.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"hook", waiting}, {"status idle", waiting},
-		}, "(context: Prompt is too long"},
-		{"a key that is not valid", "err-401-max1.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"hook", waiting}, {"status idle", waiting},
-		}, "(auth: Invalid API key"},
-		{"an error at once, and the session file is read late", "err-400.hooks.jsonl", []step{
-			{"hook", active}, {"status idle", active}, {"hook", working}, {"hook", waiting}, {"late busy", waiting}, {"status idle", waiting},
-		}, "(context: Prompt is too long"},
-		{"a prompt, and the session file of before is read late", "exit-slash.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"late idle", working}, {"status busy", working}, {"status idle", waiting},
-		}, "(its turn ended)"},
-		{"a rate limit", "err-429-max1.hooks.jsonl", []step{
-			{"hook", active},
-			{"hook", working},
-			{"says " + userLine, working},
-			{"says " + callLine, working},
-			{"says " + callLine, working},
-			{"hook", waiting},
-			{"status idle", waiting},
-		}, "(rate limit: API Error"},
-		{"a call that is tried again", "err-429-max1.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"says " + userLine + "\n" + callLine, working}, {"says " + callLine, working},
-		}, "(other: the model did not answer; trying again)"},
-		{"calls of the model that are answered", "err-429-max1.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"says " + callLine + "\n" + answerLine, working}, {"says " + answerLine, working}, {"says " + userLine + "\n" + callLine, working},
-		}, ""},
-		{"an end by a signal", "exit-sigterm.hooks.jsonl", []step{
-			{"hook", active}, {"hook", working}, {"status busy", working}, {"hook", working},
-		}, ""},
-		{"a text without a terminal", "headless-text.stream.jsonl", []step{
-			{"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
-		}, "(its turn ended)"},
-		{"a tool that nobody can permit", "headless-shell-manual.stream.jsonl", []step{
-			{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
-		}, "(its turn ended)"},
-		{"a host that is asked", "headless-shell-host.stream.jsonl", []step{
-			{"line", working},
-			{"line", working},
-			{"line", working},
-			{"line", working},
-			{"line", needs},
-			{"line", needs},
-			{"line", working},
-			{"line", working},
-			{"line", working},
-			{"line", waiting},
-			{"line", waiting},
-		}, "(its turn ended)"},
-		{"too long without a terminal", "headless-400.stream.jsonl", []step{
-			{"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
-		}, "(context: Prompt is too long"},
-		{"a key that is not valid, without a terminal", "headless-401-max1.stream.jsonl", []step{
-			{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
-		}, "(auth: Invalid API key"},
-		{"a rate limit without a terminal", "headless-429-max1.stream.jsonl", []step{
-			{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
-		}, "(rate limit: API Error"},
-		{"an overload without a terminal", "headless-529-max1.stream.jsonl", []step{
-			{"line", working}, {"line", working}, {"line", working}, {"line", working}, {"line", waiting}, {"line", waiting},
-		}, "(overloaded: API Error: 529"},
-		{"a conversation that does not exist", "headless-resume-unknown.stream.jsonl", []step{{"line", waiting}}, "(other: No conversation found"},
-	}
-	for _, tt := range tests {
+	for _, tt := range recordedLabels {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := newReplay(t, tt.recorded)

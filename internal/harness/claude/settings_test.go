@@ -15,7 +15,8 @@ import (
 	"agency/test/fixture"
 )
 
-// settingsOf builds a command of Claude Code with these arguments and returns the settings that it is given.
+// settingsOf builds a command of Claude Code with these arguments and returns the settings that it
+// is given.
 func settingsOf(t *testing.T, r agency.CommandRequest) (hooks map[string][]struct {
 	Matcher string `json:"matcher"`
 	Hooks   []struct {
@@ -85,6 +86,12 @@ func TestClaudeSettings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Settings that cannot be read, a run without a terminal, and a program with an odd name.
+func TestClaudeSettingsApart(t *testing.T) {
+	t.Parallel()
+	dir, call := t.TempDir(), []string{"/opt/agency", "hook"}
 	t.Run("unreadable ones are left to the agent", func(t *testing.T) {
 		t.Parallel()
 		for _, bad := range []string{"none.json", "{", `{"hooks":[]}`, dir} {

@@ -21,12 +21,14 @@ var patterns []byte // patterns of its terminal
 // Agent is Codex.
 var Agent = agent.Agent{
 	Kind: "codex", Name: "Codex", Program: "codex", Package: "@openai/codex", Version: "0.169.0",
+	Login:      agent.Login{Variables: []string{"CODEX_API_KEY"}, Folder: "CODEX_HOME", Home: ".codex", File: "auth.json"},
 	Command:    command,
 	Skips:      []string{skip, "--yolo", "--sandbox=danger-full-access", "-s=danger-full-access", "--ask-for-approval=never", "-a=never"},
 	Hook:       hook,
 	Stream:     stream,
 	Title:      title,
 	Files:      files,
+	State:      state,
 	ReadFile:   readFile,
 	Screen:     agent.ScreenOf(patterns),
 	Composer:   composer,
@@ -54,7 +56,7 @@ func command(r agency.CommandRequest) agency.Command {
 	args = append(args, r.DefaultArgs...)
 	if r.Headless {
 		args = append(args, "--json")
-		if !r.SkipPermissions && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", skip) {
+		if !r.SkipPermissions && r.Sandbox != agency.SandboxProcess && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", skip) {
 			// In an untrusted repository it could only read, and could not even report that.
 			args = append(args, "-s", "workspace-write")
 		}
@@ -86,11 +88,11 @@ func command(r agency.CommandRequest) agency.Command {
 
 // settings returns the settings of one run; no file of the user changes.
 func settings(r agency.CommandRequest) []string {
-	told := agent.Role(r)
+	role := agent.Role(r)
 	if own := instructions(r.Env); own != "" {
-		told = own + "\n\n" + told
+		role = own + "\n\n" + role
 	}
-	args := []string{"-c", "developer_instructions=" + tomlString(told)}
+	args := []string{"-c", "developer_instructions=" + tomlString(role)}
 	if !r.Headless {
 		args = append(args,
 			// An update dialog would take the first Enter.
@@ -98,6 +100,18 @@ func settings(r agency.CommandRequest) []string {
 			// The title has its state in words, because the spinner does not turn where animations
 			// are off.
 			"-c", `tui.terminal_title=["activity","run-state","project-name"]`,
+		)
+	}
+	if r.Sandbox == agency.SandboxProcess {
+		args = append(args,
+			// It could not write the answer to its question of trust. What that protects from, the
+			// sandbox keeps away.
+			"-c", "projects={"+tomlString(r.Worktree)+`={trust_level="trusted"}}`,
+			// Its own sandbox needs namespaces, which ours refuses, and is the weaker one.
+			"-c", `sandbox_mode="danger-full-access"`,
+			// A login shell takes its PATH from the system's profile, and those of the user are not
+			// there: it would find neither agency nor the user's programs.
+			"-c", "allow_login_shell=false",
 		)
 	}
 	return append(args, hooks(r)...)

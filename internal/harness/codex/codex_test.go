@@ -44,38 +44,7 @@ func TestCodexInItsTerminal(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			rollout := filepath.Join(t.TempDir(), "rollout-1.jsonl")
-			var f harnesstest.Folded
-			begun := time.Now()
-			for _, line := range harnesstest.Lines(t, "testdata/"+tt.name+".jsonl") {
-				var seen struct {
-					Ms      int             `json:"ms"`
-					Hook    json.RawMessage `json:"hook"`
-					Title   *string         `json:"title"`
-					Rollout json.RawMessage `json:"rollout"`
-				}
-				if err := json.Unmarshal(line, &seen); err != nil {
-					t.Fatal(err)
-				}
-				at := begun.Add(time.Duration(seen.Ms) * time.Millisecond)
-				switch {
-				case seen.Hook != nil:
-					evidence := harness.Hook("codex", seen.Hook)
-					for i := range evidence {
-						if evidence[i].Transcript != "" {
-							evidence[i].Transcript = rollout
-						}
-					}
-					f.Fold(evidence, at)
-				case seen.Title != nil:
-					f.Fold(harness.Title("codex", *seen.Title), at)
-				case seen.Rollout != nil:
-					harnesstest.AppendTo(t, rollout, string(seen.Rollout)+"\n")
-				}
-				for _, path := range harness.Files("codex", &f.AgentState, nil) {
-					f.Fold(harness.ReadFile("codex", path, &f.AgentState), at)
-				}
-			}
+			f := replay(t, "testdata/"+tt.name+".jsonl")
 			if diff := cmp.Diff(tt.labels, f.Labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
@@ -88,6 +57,43 @@ func TestCodexInItsTerminal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// replay folds a recording of Codex in its terminal: hooks, titles and the lines of its rollout.
+func replay(t *testing.T, recording string) (f harnesstest.Folded) {
+	t.Helper()
+	rollout := filepath.Join(t.TempDir(), "rollout-1.jsonl")
+	begun := time.Now()
+	for _, line := range harnesstest.Lines(t, recording) {
+		var seen struct {
+			Ms      int             `json:"ms"`
+			Hook    json.RawMessage `json:"hook"`
+			Title   *string         `json:"title"`
+			Rollout json.RawMessage `json:"rollout"`
+		}
+		if err := json.Unmarshal(line, &seen); err != nil {
+			t.Fatal(err)
+		}
+		at := begun.Add(time.Duration(seen.Ms) * time.Millisecond)
+		switch {
+		case seen.Hook != nil:
+			evidence := harness.Hook("codex", seen.Hook)
+			for i := range evidence {
+				if evidence[i].Transcript != "" {
+					evidence[i].Transcript = rollout
+				}
+			}
+			f.Fold(evidence, at)
+		case seen.Title != nil:
+			f.Fold(harness.Title("codex", *seen.Title), at)
+		case seen.Rollout != nil:
+			harnesstest.AppendTo(t, rollout, string(seen.Rollout)+"\n")
+		}
+		for _, path := range harness.Files("codex", &f.AgentState, nil) {
+			f.Fold(harness.ReadFile("codex", path, &f.AgentState), at)
+		}
+	}
+	return f
 }
 
 // A request of Codex contains the command or the question, and its answer has the same id.

@@ -144,19 +144,11 @@ func errorClass(kind json.RawMessage, message string) agency.ErrorClass {
 			}
 		}
 	}
-	words := strings.ToLower(message)
-	says := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(words, part) {
-				return true
-			}
-		}
-		return false
-	}
+	mentions := agent.Mentions(message)
 	switch {
-	case says("context window", "context length", "prompt is too long", "context_length_exceeded"):
+	case mentions("context window", "context length", "prompt is too long", "context_length_exceeded"):
 		return agency.ErrorContext
-	case says("insufficient_quota", "billing", "payment"):
+	case mentions("insufficient_quota", "billing", "payment"):
 		return agency.ErrorBilling
 	}
 	if found := statusInText().FindStringSubmatch(message); found != nil {
@@ -164,13 +156,13 @@ func errorClass(kind json.RawMessage, message string) agency.ErrorClass {
 		return agent.StatusClass(status)
 	}
 	switch {
-	case says("overloaded", "at capacity"):
+	case mentions("overloaded", "at capacity"):
 		return agency.ErrorOverloaded
-	case says("usage limit", "rate limit", "too many requests"):
+	case mentions("usage limit", "rate limit", "too many requests"):
 		return agency.ErrorRateLimit
-	case says("invalid_request_error", "bad request"):
+	case mentions("invalid_request_error", "bad request"):
 		return agency.ErrorRequest
-	case says("stream disconnected", "connection", "timed out", "error sending request"):
+	case mentions("stream disconnected", "connection", "timed out", "error sending request"):
 		return agency.ErrorNetwork
 	default:
 		return agency.ErrorOther

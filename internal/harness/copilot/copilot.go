@@ -19,10 +19,12 @@ var patterns []byte // patterns of its terminal
 // The title of its terminal shows nothing.
 var Agent = agent.Agent{
 	Kind: "copilot", Name: "GitHub Copilot CLI", Program: "copilot", Package: "@github/copilot", Version: "1.0.102",
+	Login:      agent.Login{Variables: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"}},
 	Command:    command,
 	Skips:      skips,
 	Hook:       hook,
 	Files:      files,
+	State:      state,
 	ReadFile:   readFile,
 	Screen:     agent.ScreenOf(patterns),
 	Composer:   agent.RuledComposer,
@@ -103,10 +105,7 @@ func plugin(r agency.CommandRequest) (manifest, hooks []byte) {
 // Copilot will keep it. Only the caller's environment gives its folder. The content of an old
 // conversation was read by an earlier attempt.
 func known(r agency.CommandRequest) map[string][]byte {
-	home := agency.Environ(r.Env).Lookup("COPILOT_HOME")
-	if home == "" {
-		home = filepath.Join(agency.Environ(r.Env).Lookup("HOME"), ".copilot")
-	}
+	home := folder(r.Env)
 	if r.ConversationID == "" || !filepath.IsAbs(home) {
 		return map[string][]byte{}
 	}
@@ -120,4 +119,12 @@ func known(r agency.CommandRequest) map[string][]byte {
 		return map[string][]byte{}
 	}
 	return map[string][]byte{agency.EventsFile: append(line, '\n')}
+}
+
+// folder returns the folder of Copilot.
+func folder(env agency.Environ) string {
+	if dir := env.Lookup("COPILOT_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(env.Lookup("HOME"), ".copilot")
 }

@@ -19,8 +19,8 @@ func TestFacts(t *testing.T) {
 	failed := func(name string, status int, text string) []agency.Evidence {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
 		harnesstest.AppendTo(t, path, fmt.Sprintf(`{"type":"session.error","data":{"errorType":%q,"statusCode":%d,"message":%q}}`+"\n", name, status, text))
-		told := harness.ReadFile("copilot", path, &agency.AgentState{})
-		return told[:len(told)-1] // the last piece is the position in the file
+		facts := harness.ReadFile("copilot", path, &agency.AgentState{})
+		return facts[:len(facts)-1] // the last piece is the position in the file
 	}
 	harnesstest.Check(t, harnesstest.Facts{
 		Kind: "copilot",

@@ -20,6 +20,8 @@ var patternsOn = agent.ScreenOf(patterns)
 // terminal its title and its file of the conversation show its state, without one its stream.
 var Agent = agent.Agent{
 	Kind: "gemini", Name: "Gemini CLI", Program: "gemini", Package: "@google/gemini-cli", Version: "0.61.0",
+	Login:    agent.Login{Variables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Home: ".gemini", File: "oauth_creds.json"},
+	State:    state,
 	Command:  command,
 	Skips:    []string{"--yolo", "-y", "--approval-mode=yolo"},
 	Stream:   stream,

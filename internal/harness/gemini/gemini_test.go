@@ -82,54 +82,57 @@ const (
 	geminiFailed    = `{"id":"4","timestamp":"TIME","type":"error","content":"[API Error: {\"error\":{\"code\":401,\"message\":\"invalid x-api-key\",\"status\":\"UNAUTHENTICATED\"}}]"}`
 )
 
+// terminalSessions are what Gemini wrote into its title and its conversation, and the labels that
+// follow.
+var terminalSessions = []struct {
+	name   string
+	steps  []string
+	labels []agency.Label
+	say    string
+}{
+	{
+		"text",
+		[]string{geminiReady, geminiPrompt, geminiWorking, geminiAnswer, geminiReady},
+		[]agency.Label{agency.Working, agency.Waiting},
+		"its turn ended",
+	},
+	{
+		"permission allowed",
+		[]string{geminiReady, geminiPrompt, geminiWorking, geminiAnswer, geminiAsks, geminiWorking, geminiCalled, geminiReady},
+		[]agency.Label{agency.Working, agency.NeedsInput, agency.Working, agency.Waiting},
+		"its turn ended",
+	},
+	{
+		"permission denied",
+		[]string{geminiReady, geminiPrompt, geminiWorking, geminiAnswer, geminiAsks, geminiCancelled, geminiReady},
+		[]agency.Label{agency.Working, agency.NeedsInput, agency.Waiting},
+		"interrupted",
+	},
+	{
+		"permission denied, seen by the title alone",
+		[]string{geminiReady, geminiWorking, geminiAsks, geminiReady},
+		[]agency.Label{agency.Working, agency.NeedsInput, agency.Waiting},
+		"its turn ended",
+	},
+	{
+		"interrupted",
+		[]string{geminiReady, geminiPrompt, geminiWorking, geminiCancelled, geminiReady},
+		[]agency.Label{agency.Working, agency.Waiting},
+		"interrupted",
+	},
+	{
+		"failed",
+		[]string{geminiReady, geminiPrompt, geminiWorking, geminiFailed, geminiReady},
+		[]agency.Label{agency.Working, agency.Waiting},
+		"auth",
+	},
+	{"no titles", []string{geminiPrompt, geminiAnswer}, nil, ""},
+}
+
 // This is what Gemini 0.61 wrote into its title and its conversation, in order.
 func TestGeminiInItsTerminal(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name   string
-		steps  []string
-		labels []agency.Label
-		say    string
-	}{
-		{
-			"text",
-			[]string{geminiReady, geminiPrompt, geminiWorking, geminiAnswer, geminiReady},
-			[]agency.Label{agency.Working, agency.Waiting},
-			"its turn ended",
-		},
-		{
-			"permission allowed",
-			[]string{geminiReady, geminiPrompt, geminiWorking, geminiAnswer, geminiAsks, geminiWorking, geminiCalled, geminiReady},
-			[]agency.Label{agency.Working, agency.NeedsInput, agency.Working, agency.Waiting},
-			"its turn ended",
-		},
-		{
-			"permission denied",
-			[]string{geminiReady, geminiPrompt, geminiWorking, geminiAnswer, geminiAsks, geminiCancelled, geminiReady},
-			[]agency.Label{agency.Working, agency.NeedsInput, agency.Waiting},
-			"interrupted",
-		},
-		{
-			"permission denied, seen by the title alone",
-			[]string{geminiReady, geminiWorking, geminiAsks, geminiReady},
-			[]agency.Label{agency.Working, agency.NeedsInput, agency.Waiting},
-			"its turn ended",
-		},
-		{
-			"interrupted",
-			[]string{geminiReady, geminiPrompt, geminiWorking, geminiCancelled, geminiReady},
-			[]agency.Label{agency.Working, agency.Waiting},
-			"interrupted",
-		},
-		{
-			"failed",
-			[]string{geminiReady, geminiPrompt, geminiWorking, geminiFailed, geminiReady},
-			[]agency.Label{agency.Working, agency.Waiting},
-			"auth",
-		},
-		{"no titles", []string{geminiPrompt, geminiAnswer}, nil, ""},
-	}
-	for _, tt := range tests {
+	for _, tt := range terminalSessions {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			g := newGeminiRun(t, false, t.TempDir())

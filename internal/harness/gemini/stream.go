@@ -44,7 +44,7 @@ func stream(line []byte) []agency.Evidence {
 		e.Signal, e.ID, e.Tool, e.Text = agency.SignalToolStarted, in.ToolID, in.Tool, agent.ToolText(in.Input)
 	case "tool_result":
 		e.Signal, e.ID = agency.SignalToolEnded, in.ToolID
-	case "error": // a warning, or an error that the result tells again
+	case "error": // a warning, or an error that the result repeats
 		e.Signal, e.Text = agency.SignalBusy, in.Message
 	case "result":
 		e.Signal = agency.SignalTurnEnded

@@ -127,7 +127,7 @@ func readTranscript(path string, s *agency.AgentState) []agency.Evidence {
 		r := &records[i]
 		later := title.At.After(r.Time)
 		switch {
-		case r.Type == "user" && (!r.prompt() || replayed(records, i) || !titled): // nothing would tell the end of a turn
+		case r.Type == "user" && (!r.prompt() || replayed(records, i) || !titled): // nothing would show the end of a turn
 		case r.Type == "user" && later && title.Signal == agency.SignalResting:
 			evidence = append(evidence, r.evidence()...)
 			evidence = append(evidence, agency.Evidence{Signal: agency.SignalTurnEnded, Event: "over"})

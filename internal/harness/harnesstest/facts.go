@@ -142,7 +142,7 @@ func (f *Facts) checkRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := f.Role(c); !strings.Contains(got, text) || !strings.Contains(got, agent.Protocol) {
-		t.Errorf("it is told %q", got)
+		t.Errorf("it reads %q", got)
 	}
 }
 

@@ -21,6 +21,8 @@ var patternsOn = agent.ScreenOf(patterns)
 // Agent describes OpenCode. A plugin reports its state; its title shows nothing.
 var Agent = agent.Agent{
 	Kind: "opencode", Name: "OpenCode", Program: "opencode", Package: "opencode-ai", Version: "1.18.33",
+	Login:    agent.Login{Home: ".local/share/opencode", File: "auth.json"},
+	State:    state,
 	Command:  command,
 	Hook:     hook,
 	Stream:   stream,

@@ -20,7 +20,7 @@ func stream(line []byte) []agency.Evidence {
 	switch in.Type {
 	case "step_start":
 		evidence = []agency.Evidence{{Signal: agency.SignalSession, Conversation: in.Session}, {Signal: agency.SignalBusy}}
-	case "tool_use": // told when it has ended
+	case "tool_use": // sent when it has ended
 		evidence = in.Part.tool()
 	case "step_finish":
 		evidence = in.Part.step()

@@ -51,8 +51,8 @@ func (ob *Observer) LookAgain(r *agency.Run) {
 	}
 }
 
-// ReadStatusFiles reads an agent's status file and reports, and the evidence of its hooks. Before an
-// attempt has begun, its worktree holds the files of the previous attempt.
+// ReadStatusFiles reads an agent's status file and reports, and the evidence of its hooks. Before
+// an attempt has begun, its worktree holds the files of the previous attempt.
 func (ob *Observer) ReadStatusFiles(r *agency.Run) {
 	l, ok := ob.copyOf(r.ID)
 	if !ok || r.Attempt.State == agency.Queued {
@@ -111,9 +111,9 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 // life.
 const heardEvery = time.Second
 
-// takeReported makes a reading of the status file the status of an attempt. The same status counts as
-// new when the agent wrote it again after a message, a prompt or a report; from a working agent it
-// is a sign of life, and otherwise it changes nothing.
+// takeReported makes a reading of the status file the status of an attempt. The same status counts
+// as new when the agent wrote it again after a message, a prompt or a report; from a working agent
+// it is a sign of life, and otherwise it changes nothing.
 func takeReported(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.EventDraft {
 	before := a.Reported
 	again := wroteAgain(l, before.At, stamp, word.At)

@@ -44,7 +44,7 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 		agentState.Offset = next
 		if err := ob.recordAgentState(ctx, &l, agentState); err != nil {
 			if ctx.Err() == nil {
-				ob.Log.Error("record situation", "run", id, "err", err)
+				ob.Log.Error("record agent state", "run", id, "err", err)
 			}
 			return false
 		}
@@ -56,6 +56,7 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState) error {
 	kind := agency.RunnerKind("")
 	var process *agency.Process
+	set := func(now *liveRun) { now.agentState = agentState }
 	if !status.SameMeaning(agentState, l.agentState) {
 		if agentState.Turn == agency.TurnEnded && l.agentState.Turn != agency.TurnEnded {
 			ob.outputs.answered(ctx, l.id, agentState)
@@ -69,18 +70,16 @@ func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState
 			if agentState.Conversation != "" {
 				a.ConversationID = agentState.Conversation
 			}
+			ob.change(l, set) // before the commit, so that everyone it wakes finds it
 			return []agency.EventDraft{{Type: agency.AgentStateChanged, Data: stateDraft(agentState)}}, nil
 		})
 		if err != nil {
+			ob.change(l, func(now *liveRun) { now.agentState = l.agentState })
 			return err
 		}
 		kind, process = r.Runner.Kind, r.Attempt.RunnerProcess
 	}
-	ob.mu.Lock()
-	if now := ob.live[l.id]; now != nil && now.attempt == l.attempt {
-		now.agentState = agentState
-	}
-	ob.mu.Unlock()
+	ob.change(l, set)
 	if kind != "" {
 		ob.followFiles(l.id, kind, agentState, process)
 		if status.Vague(agentState) {

@@ -29,6 +29,7 @@ type folders struct {
 type folder struct {
 	id      agency.RunID
 	changed func(context.Context, agency.RunID)
+	only    string // the name of the file that matters, if only one does
 }
 
 func newFolders(watcher Watcher, log *slog.Logger) folders {
@@ -127,7 +128,7 @@ func (fs *folders) unfollow(id agency.RunID, path string, after time.Duration, t
 // Hint reports that a file may have changed.
 func (ob *Observer) Hint(path string) {
 	in, itself, followers := ob.folders.changed(path)
-	if in.changed != nil {
+	if in.changed != nil && (in.only == "" || in.only == filepath.Base(path)) {
 		in.changed(ob.ctx, in.id)
 	}
 	if itself.changed != nil {
@@ -142,9 +143,9 @@ func (ob *Observer) Hint(path string) {
 // what was written before. A failed watch is not an error, because the rescan covers it.
 func (ob *Observer) WatchAgent(r *agency.Run) {
 	contract, attempt := filepath.Join(r.Worktree, agency.StateDir), AttemptDir(r.Dir, r.Attempt.Number)
-	ob.folders.add(contract, folder{r.ID, ob.ReadState})
-	ob.folders.add(attempt, folder{r.ID, func(ctx context.Context, id agency.RunID) { ob.ReadEvidence(ctx, id) }})
-	ob.folders.add(r.Dir, folder{r.ID, ob.ReadSnapshot})
+	ob.folders.add(contract, folder{id: r.ID, changed: ob.ReadState})
+	ob.folders.add(attempt, folder{id: r.ID, changed: func(ctx context.Context, id agency.RunID) { ob.ReadEvidence(ctx, id) }})
+	ob.folders.add(r.Dir, folder{id: r.ID, changed: ob.ReadSnapshot, only: "meta.json"})
 	ob.mu.Lock()
 	if l := ob.live[r.ID]; l != nil {
 		l.folder = inodeOf(contract)

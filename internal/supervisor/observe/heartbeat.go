@@ -18,7 +18,11 @@ const (
 
 // BeatOf returns the time of the last heartbeat of an attempt's wrapper; zero when there was none.
 func BeatOf(runDir string, attempt int) time.Time {
-	info, err := os.Lstat(filepath.Join(AttemptDir(runDir, attempt), "heartbeat"))
+	dir := AttemptDir(runDir, attempt)
+	info, err := os.Lstat(filepath.Join(dir, "wrapper", "heartbeat"))
+	if err != nil {
+		info, err = os.Lstat(filepath.Join(dir, "heartbeat")) // of an older wrapper
+	}
 	if err != nil {
 		return time.Time{}
 	}

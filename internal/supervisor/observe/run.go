@@ -17,7 +17,7 @@ type liveRun struct {
 	unseen     bool   // the last look found neither a wrapper nor a tmux session
 	lastOutput time.Time
 	logLost    int64     // bytes missing in its log
-	lastNews   time.Time // when its output last had something new
+	lastChange time.Time // when its output last had something new
 	beat       time.Time // the last heartbeat that was read
 	idle       bool      // that heartbeat was too old at the last look
 	stamp      fileStamp // of the status file when it was last read
@@ -101,16 +101,16 @@ func (lr *liveRuns) change(l *liveRun, change func(now *liveRun)) {
 
 // Seen is what is known about a live attempt.
 type Seen struct {
-	Attempt    int
-	AgentState *agency.AgentState // read-only
-	OutputAt   time.Time          // when it last printed something; zero if not since the daemon started
-	OutputNews time.Time          // when its output last had something new; zero is unknown
+	Attempt       int
+	AgentState    *agency.AgentState // read-only
+	OutputAt      time.Time          // when it last printed something; zero if not since the daemon started
+	OutputChanged time.Time          // when its output last had something new; zero is unknown
 }
 
 // Seen returns what is known about a run that is not final. ok is false when the run is over.
 func (lr *liveRuns) Seen(id agency.RunID) (seen Seen, ok bool) {
 	l, ok := lr.copyOf(id)
-	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastNews}, ok
+	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastChange}, ok
 }
 
 // Keep copies what is known about an agent that ended into the last record of its attempt.
@@ -129,8 +129,8 @@ func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdat
 	if l := ob.live[id]; l != nil && l.attempt == attempt {
 		more = u.Output.After(l.lastOutput)
 		l.lastOutput, l.logLost = *u.Output, u.LogLost
-		if u.EventDraft != nil {
-			l.lastNews = *u.EventDraft
+		if u.Changed != nil {
+			l.lastChange = *u.Changed
 		}
 	}
 	ob.mu.Unlock()

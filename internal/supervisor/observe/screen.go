@@ -64,7 +64,7 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	shown := ob.Harness.Screen(r.Runner, strings.Split(strings.TrimRight(text, "\n"), "\n"))
 	ob.mu.Lock()
 	now := ob.live[id]
-	if now == nil || slices.Equal(now.screen, shown) && !status.NeedsDetail(now.agentState, shown) {
+	if now == nil || slices.Equal(now.screen, shown) && !saysMore(now.agentState, shown) {
 		ob.mu.Unlock()
 		return shown
 	}
@@ -81,6 +81,15 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	}
 	ob.keep(ctx, &l, drafts)
 	return shown
+}
+
+// saysMore reports whether a screen that shows what it showed at the last look says more than is
+// known: details of a request, a dialog that stayed while the agent worked, or that the agent
+// rests.
+func saysMore(s *agency.AgentState, shown []agency.Evidence) bool {
+	stays := s.Turn != agency.TurnWorking && len(s.Requests) == 0 &&
+		slices.ContainsFunc(shown, func(e agency.Evidence) bool { return e.Signal == agency.SignalAsked && e.Kind == agency.AsksDialog })
+	return stays || status.NeedsDetail(s, shown) || len(shown) > 0 && !asks(shown) && status.MayRest(s)
 }
 
 func asks(evidence []agency.Evidence) bool {

@@ -11,21 +11,43 @@ import (
 // Derive returns the current status of a run. It copies what is known about the agent into r; the
 // record may be a moment behind.
 func (ob *Observer) Derive(r *agency.Run) agency.Status {
-	f := ob.facts(r)
-	return status.Derive(f, ob.moment(f))
+	now, s := ob.Status(r)
+	*r = *now
+	return s
 }
 
-// moment returns the time to derive a status at. It checks an apparent stall again: a clock that
-// was set forward, or a machine that slept, does not make the agent inactive.
+// Status is Derive for a run that others read too: it returns a copy of r where more is known than
+// the record holds, and r itself otherwise.
+func (ob *Observer) Status(r *agency.Run) (*agency.Run, agency.Status) {
+	f := ob.facts(r)
+	return f.Run, ob.derive(f)
+}
+
+// derive returns the status that follows from facts now. It checks an apparent stall again: a clock
+// that was set forward, or a machine that slept, does not make the agent inactive.
+func (ob *Observer) derive(f status.Facts) agency.Status {
+	s := status.Derive(f, ob.Now())
+	if s.Label == agency.Stalled {
+		s = status.Derive(f, ob.quiet(s))
+	}
+	return s
+}
+
+// moment returns the time to explain a status at, with the same check of a stall.
 func (ob *Observer) moment(f status.Facts) time.Time {
 	now := ob.Now()
-	if seems := status.Derive(f, now); seems.Label == agency.Stalled {
-		return seems.Since.Add(ob.Elapsed(seems.Since))
+	if s := status.Derive(f, now); s.Label == agency.Stalled {
+		return ob.quiet(s)
 	}
 	return now
 }
 
-// facts returns everything that the status of a run is derived from.
+// quiet returns the time until which nothing was heard of an agent that seems stalled, by what
+// really passed.
+func (ob *Observer) quiet(s agency.Status) time.Time { return s.Since.Add(ob.Elapsed(s.Since)) }
+
+// facts returns everything that the status of a run is derived from. It does not write to r: where
+// more is known than r holds, the run of the facts is a copy.
 func (ob *Observer) facts(r *agency.Run) status.Facts {
 	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), SilentSince: ob.IdleSince(r)}
 	ob.mu.Lock()
@@ -34,8 +56,10 @@ func (ob *Observer) facts(r *agency.Run) status.Facts {
 		f.RecordProblem = ob.broken[r.ID]
 	}
 	if l := ob.live[r.ID]; l != nil && l.attempt == r.Attempt.Number {
-		r.Attempt.AgentState, f.SessionGone = *l.agentState, l.unseen
-		r.Attempt.LogLost = max(r.Attempt.LogLost, l.logLost)
+		own := *r
+		own.Attempt.AgentState, f.SessionGone = *l.agentState, l.unseen
+		own.Attempt.LogLost = max(r.Attempt.LogLost, l.logLost)
+		f.Run = &own
 	}
 	return f
 }
@@ -45,6 +69,7 @@ func (ob *Observer) facts(r *agency.Run) status.Facts {
 func (ob *Observer) Explain(r *agency.Run, attempts []agency.Attempt) (agency.Explanation, []agency.Evidence) {
 	ob.CheckRecord(r)
 	f := ob.facts(r)
+	*r = *f.Run
 	for i := range attempts {
 		if attempts[i].Number < r.Attempt.Number {
 			f.Earlier = append(f.Earlier, attempts[i])

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // Limits of what is examined of a worker that may hang.
@@ -90,7 +91,7 @@ func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []str
 
 // safeLine removes what a terminal would obey from a line of untrusted text.
 func safeLine(line string) string {
-	runes := []rune(strings.TrimSpace(strings.ReplaceAll(agency.Visible(line), "\t", " ")))
+	runes := []rune(strings.TrimSpace(strings.ReplaceAll(plain.Visible(line), "\t", " ")))
 	return string(runes[:min(len(runes), mostLineRunes)])
 }
 

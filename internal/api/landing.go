@@ -1,0 +1,163 @@
+package api
+
+import "agency"
+
+// MergeRunRequest brings the work of a run into a branch, or with Undo takes a landing back.
+type MergeRunRequest struct {
+	Run                string `json:"run,omitempty"`                 // its name, handle or id; empty with undo
+	Into               string `json:"into,omitempty"`                // the target, a branch; default: [landing] target, the run's base, or what is checked out
+	Method             string `json:"method,omitempty"`              // squash, ff, merge or rebase; default: [landing] method
+	Message            string `json:"message,omitempty"`             // of the commit that holds all; default: made from the run's
+	IncludeUncommitted bool   `json:"include_uncommitted,omitempty"` // land what is not committed too
+	DryRun             bool   `json:"dry_run,omitempty"`             // make and check the commit, and move nothing
+	NoVerify           bool   `json:"no_verify,omitempty"`           // do not run the target's checks
+	Approve            bool   `json:"approve,omitempty"`             // even if the work changes what the checks run
+	Undo               string `json:"undo,omitempty"`                // the id of a landing
+	Landed             bool   `json:"landed,omitempty"`              // return the landing by which the target already has the work, instead of an error
+
+	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the checks
+	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
+}
+
+// MergeRunResponse describes a landing. In a dry run its id is empty, and nothing moved.
+type MergeRunResponse struct {
+	Run      Run                 `json:"run"`
+	Landing  agency.Landing      `json:"landing"`
+	Commits  []agency.Commit     `json:"commits"` // that the target got, the newest first
+	Files    []agency.FileChange `json:"files"`   // in which the target changed
+	Branch   string              `json:"branch"`  // of the run; empty when it was deleted
+	Removed  bool                `json:"removed"` // the run was removed once it had landed
+	Already  bool                `json:"already"` // it had landed, or with undo had been taken back, before; nothing changed
+	Warnings []string            `json:"warnings"`
+}
+
+// ReviewRunRequest asks what a run would bring into a branch.
+type ReviewRunRequest struct {
+	Run  string `json:"run" jsonschema:"its name, handle or id"`
+	Into string `json:"into,omitempty" jsonschema:"the branch that it would land in; default: as for a landing"`
+
+	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment: verdicts of checks hold for one
+	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
+}
+
+// ReviewRunResponse is what a run would bring into a branch. Its texts are untrusted.
+type ReviewRunResponse struct {
+	Run         Run                  `json:"run"`
+	Target      string               `json:"target"`
+	Method      agency.LandingMethod `json:"method"`      // empty when it cannot be tried, as is target
+	Commits     []agency.Commit      `json:"commits"`     // that the target does not have, the newest first
+	Files       []agency.FileChange  `json:"files"`       // in which the target would change, with what is not committed
+	Uncommitted []agency.FileChange  `json:"uncommitted"` // a part of files
+	Nested      []string             `json:"nested"`      // repositories in the worktree with work of their own, which cannot land
+	Conflicts   []string             `json:"conflicts"`   // files that conflict with the target
+	Obstacle    string               `json:"obstacle"`    // why it cannot land now; empty when nothing is in the way
+	Code        agency.Code          `json:"code"`        // of the obstacle; empty for none
+	Hint        string               `json:"hint"`        // what helps against the obstacle
+	Checkout    string               `json:"checkout"`    // the worktree that has the target checked out; empty for none
+	Summary     string               `json:"summary"`     // what the agent reports of its work
+	HowToTest   string               `json:"how_to_test"` // likewise
+	Risks       []string             `json:"risks"`       // likewise
+	Landings    []agency.Landing     `json:"landings"`    // of the run so far, the oldest first
+	Comments    []agency.LineComment `json:"comments"`    // on the work, without discarded ones
+	Message     string               `json:"message"`     // what comment.send would send now; empty when there is nothing to send
+	Checks      []agency.KnownCheck  `json:"checks"`      // of the target, and what is known of them for what would land
+}
+
+// AbandonRunRequest gives a run up, or takes that back.
+type AbandonRunRequest struct {
+	Run  string `json:"run"`            // its name, handle or id
+	Undo bool   `json:"undo,omitempty"` // take the mark away
+}
+
+// CommentRequest is a comment on lines of a run's work.
+type CommentRequest struct {
+	File string `json:"file"`           // as the review shows it
+	Line int    `json:"line"`           // the first line, from 1
+	Last int    `json:"last,omitempty"` // the last line; default: line
+	Old  bool   `json:"old,omitempty"`  // lines that the run deleted, as they were counted before it
+	Text string `json:"text"`
+}
+
+// AddCommentsRequest records comments on lines of a run's work, which the agent gets by
+// comment.send.
+type AddCommentsRequest struct {
+	Run      string           `json:"run"`            // its name, handle or id
+	Into     string           `json:"into,omitempty"` // the branch that it would land in; default: as for a landing
+	Comments []CommentRequest `json:"comments"`
+}
+
+// DiscardCommentsRequest takes comments back that the agent does not have.
+type DiscardCommentsRequest struct {
+	Run     string `json:"run"`               // its name, handle or id
+	Numbers []int  `json:"numbers,omitempty"` // default: all
+}
+
+// SendCommentsRequest brings the comments that the agent of a run does not have to it, as one
+// message.
+type SendCommentsRequest struct {
+	Run   string `json:"run"`             // its name, handle or id
+	Into  string `json:"into,omitempty"`  // the branch that it would land in; default: as for a landing
+	Again bool   `json:"again,omitempty"` // also those that may have reached the agent, because sending was cut off
+}
+
+// CommentsResponse holds the comments that were changed. Their texts are untrusted.
+type CommentsResponse struct {
+	Run      Run                  `json:"run"`
+	Comments []agency.LineComment `json:"comments"`
+}
+
+// SendCommentsResponse is how far the message got, as SendInputResponse does. Comments of a message
+// that is still in the input box keep the state sending.
+type SendCommentsResponse struct {
+	Run       Run                  `json:"run"`
+	Comments  []agency.LineComment `json:"comments"`
+	Confirmed bool                 `json:"confirmed"`
+	Effect    string               `json:"effect"`
+	Composer  string               `json:"composer"`
+}
+
+// SessionPart is an agent whose work is a part of that of others.
+type SessionPart struct {
+	Agent string       `json:"agent"`
+	RunID agency.RunID `json:"run_id"`
+	Of    []string     `json:"of"` // the agents that have its work
+}
+
+// ReviewSessionRequest asks what a session would bring into a branch.
+type ReviewSessionRequest struct {
+	Session string         `json:"session"`          // its id, its name, active or latest
+	Dir     string         `json:"dir,omitempty"`    // the client's folder, for active and latest
+	Into    string         `json:"into,omitempty"`   // the target, a branch; default: as for a landing
+	Env     agency.Environ `json:"env,omitempty"`    // the caller's environment: verdicts of checks hold for one
+	Config  string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
+}
+
+// ReviewSessionResponse holds a review of each completed agent whose work no other agent has.
+type ReviewSessionResponse struct {
+	SessionID agency.SessionID    `json:"session_id"`
+	Reviews   []ReviewRunResponse `json:"reviews"` // in the order in which they would land
+	Parts     []SessionPart       `json:"parts"`   // the other completed agents, whose work lands with those
+}
+
+// MergeSessionRequest brings the work of a session that has settled into a branch.
+type MergeSessionRequest struct {
+	Session            string `json:"session"`                       // its id, its name, active or latest
+	Dir                string `json:"dir,omitempty"`                 // the client's folder, for active and latest
+	Into               string `json:"into,omitempty"`                // the target, a branch; default: as for the landing of a run
+	Method             string `json:"method,omitempty"`              // squash, ff, merge or rebase; default: [landing] method
+	IncludeUncommitted bool   `json:"include_uncommitted,omitempty"` // land what is not committed too
+	DryRun             bool   `json:"dry_run,omitempty"`             // make and check each commit on the target as it is, and move nothing
+	NoVerify           bool   `json:"no_verify,omitempty"`           // do not run the target's checks
+	Approve            bool   `json:"approve,omitempty"`             // even if the work changes what the checks run
+	Landed             bool   `json:"landed,omitempty"`              // answer with the landings of before too, of work that the target has already
+
+	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the checks
+	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
+}
+
+// MergeSessionResponse describes the landings of a session.
+type MergeSessionResponse struct {
+	SessionID agency.SessionID   `json:"session_id"`
+	Landings  []MergeRunResponse `json:"landings"` // in their order
+	Parts     []SessionPart      `json:"parts"`    // agents whose work landed with that of others
+}

@@ -1,0 +1,249 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+	"agency/internal/cli/term"
+	"agency/internal/plain"
+)
+
+// reviewOptions are the flags and dependencies of agency review.
+type reviewOptions struct {
+	*command.Deps
+
+	into        string
+	comments    []string
+	discard     []string
+	send, again bool
+	message     bool
+}
+
+// NewReview returns the command agency review.
+func NewReview(d *command.Deps) *cobra.Command {
+	o := &reviewOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "review RUN|SESSION",
+		Short:   "Show what a run or a session would bring into a branch",
+		GroupID: "inspect",
+		Long: `Shows what agency merge would land: commits, files, what is not committed,
+conflicts with the target, what is known of its checks, and what is in the way; and what the agent
+reports of its work. agency diff shows the lines. Of a session these are the completed agents whose work
+no other agent has.
+
+--comment keeps comments on lines, also of several reviews, until --send brings them to the agent as
+one message, as agency send types it. A comment follows its lines; one whose lines changed since is
+marked.`,
+		Example: `  agency review fix-login
+  agency review fix-login --into develop
+  agency review fix-login --comment "login.go:12=check the error"
+  agency review fix-login --comment "login.go:20-24=too long"
+  agency review fix-login --send
+  agency review fix-login --discard-comment 2`,
+		Args: command.Takes("RUN"),
+	}, o.run)
+	f := cmd.Flags()
+	f.StringVar(&o.into, "into", "", "the target, a `BRANCH`")
+	f.StringArrayVar(&o.comments, "comment", nil, "comment on lines: `FILE:LINE=TEXT` or FILE:FIRST-LAST=TEXT, with a minus before the numbers of deleted lines, FILE:-LINE=TEXT (repeatable)")
+	f.BoolVar(&o.send, "send", false, "send the comments to the agent as one message")
+	f.BoolVar(&o.again, "again", false, "with --send: also comments that may have reached the agent already")
+	f.BoolVar(&o.message, "message", false, "print only the message that --send would send")
+	f.StringArrayVar(&o.discard, "discard-comment", nil, "take the comment `NUMBER` back, or all that are not sent (repeatable)")
+	cmd.ValidArgsFunction = d.CompleteWork
+	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("discard-comment", d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {
+		numbers := []string{"all"}
+		for i := range resp.Comments {
+			numbers = append(numbers, command.Described(strconv.Itoa(resp.Comments[i].Number), resp.Comments[i].Text))
+		}
+		return numbers
+	}))
+	return cmd
+}
+
+func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
+	if len(o.comments) > 0 || len(o.discard) > 0 || o.send || o.again {
+		return o.comment(cmd.Context(), args[0])
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.ReviewRun, api.ReviewRunRequest{Run: args[0], Into: o.into, Env: o.Env, Config: o.CallerConfig()})
+	if agency.IsCode(err, agency.CodeRunNotFound) && !o.message {
+		return o.session(cmd.Context(), args[0], err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.message && resp.Message == "" {
+		return agency.Errorf(agency.CodeInvalidState, "%s has no comments to send", resp.Run.Ref()).
+			WithHint(`make one: agency review %s --comment "FILE:LINE=TEXT"`, resp.Run.Ref())
+	}
+	if o.message {
+		return o.Print(map[string]any{"message": resp.Message}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeText(resp.Message)) })
+	}
+	return o.Print(resp, func(w io.Writer) {
+		writeReview(w, &resp, o.Columns())
+		if command := checkCommand(&resp, o.into); command != "" {
+			o.Chat("run the checks: %s", command)
+		}
+		if resp.Message != "" {
+			o.Chat("send the comments: agency review %s --send", resp.Run.Ref())
+		}
+		if resp.Obstacle == "" {
+			o.Chat("land it: agency merge %s", resp.Run.Ref())
+		} else if resp.Hint != "" {
+			o.Chat("agency: hint: %s", term.SafeLine(resp.Hint))
+		}
+	})
+}
+
+// session reviews the session of a name; when there is none, it returns noRun.
+func (o *reviewOptions) session(ctx context.Context, ref string, noRun error) error {
+	resp, err := command.Call(ctx, o.Deps, api.ReviewSession, api.ReviewSessionRequest{
+		Session: ref, Dir: o.Dir, Into: o.into, Env: o.Env, Config: o.CallerConfig(),
+	})
+	if agency.IsCode(err, agency.CodeSessionNotFound) {
+		return noRun
+	}
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		for i := range resp.Reviews {
+			if i > 0 {
+				_, _ = fmt.Fprintln(w)
+			}
+			writeReview(w, &resp.Reviews[i], o.Columns())
+		}
+		if len(resp.Parts) > 0 {
+			_, _ = fmt.Fprintln(w)
+		}
+		for _, line := range command.Parts(resp.Parts) {
+			_, _ = fmt.Fprintln(w, line)
+		}
+		o.Chat("land them: agency merge %s", plain.ShellWord(ref))
+	})
+}
+
+func writeReview(w io.Writer, v *api.ReviewRunResponse, width int) {
+	line := func(head, text string) { _, _ = fmt.Fprintln(w, term.Hang(head, term.SafeLine(text), width)) }
+	r := &v.Run
+	line("run:          ", fmt.Sprintf("%s  %s %s", r.Ref(), r.Status.Mark(), r.Status))
+	if v.Target != "" {
+		where := ""
+		if v.Checkout != "" {
+			where = ", checked out in " + v.Checkout
+		}
+		line("target:       ", fmt.Sprintf("%s, by %s%s", v.Target, v.Method, where))
+	}
+	if v.Summary != "" {
+		line("summary:      ", v.Summary)
+	}
+	if v.HowToTest != "" {
+		line("how to test:  ", v.HowToTest)
+	}
+	for _, risk := range v.Risks {
+		line("risk:         ", risk)
+	}
+	_, _ = fmt.Fprintf(w, "\n%s\n", command.Count(len(v.Commits), "commit"))
+	for i := range v.Commits {
+		c := &v.Commits[i]
+		line(fmt.Sprintf("  %.12s  ", c.ID), c.Subject)
+	}
+	_, _ = fmt.Fprintf(w, "\n%s\n", command.Count(len(v.Files), "file"))
+	for _, f := range v.Files {
+		text := f.Path
+		if slices.Contains(v.Uncommitted, f) || slices.ContainsFunc(v.Uncommitted, func(u agency.FileChange) bool { return u.Path == f.Path }) {
+			text += "  (not committed)"
+		}
+		if slices.Contains(v.Conflicts, f.Path) {
+			text += "  (conflict)"
+		}
+		line("  "+f.Status+"  ", text)
+	}
+	for _, nested := range v.Nested {
+		line("  !  ", nested+"  (a repository of its own, with work that cannot land)")
+	}
+	if len(v.Checks) > 0 {
+		_, _ = fmt.Fprintf(w, "\nchecks of %s\n", term.SafeLine(v.Target))
+		for i := range v.Checks {
+			c := &v.Checks[i]
+			line(fmt.Sprintf("  %s %-8s ", checkMark(c.State), c.State), c.Name+"  "+knownNote(c))
+		}
+	}
+	if len(v.Comments) > 0 {
+		_, _ = fmt.Fprintln(w)
+		writeComments(w, v.Comments, width)
+	}
+	landed := false
+	for i := range v.Landings {
+		l := &v.Landings[i]
+		if l.State == agency.LandingFailed {
+			continue
+		}
+		if !landed {
+			_, _ = fmt.Fprintln(w, "\nlandings")
+			landed = true
+		}
+		line("  ", fmt.Sprintf("%s  %s  %s  %.12s", l.ID, l.State, l.Target, l.Candidate))
+	}
+	if v.Obstacle != "" {
+		_, _ = fmt.Fprintln(w)
+		line("in the way:   ", v.Obstacle)
+	}
+}
+
+func checkMark(s agency.CheckState) string {
+	switch s {
+	case agency.CheckState(agency.CheckPassed):
+		return "✓"
+	case agency.CheckNotRun:
+		return "·"
+	case agency.CheckRunning:
+		return "●"
+	case agency.CheckHeld:
+		return "◐"
+	default:
+		return "✕"
+	}
+}
+
+// knownNote returns the rest of what is known of a check.
+func knownNote(c *agency.KnownCheck) string {
+	switch {
+	case c.State == agency.CheckHeld:
+		return "the work changes what it runs"
+	case c.Runs > 1 && c.State == agency.CheckState(agency.CheckPassed):
+		return fmt.Sprintf("flaky: passed at try %d", c.Runs)
+	default:
+		return c.Reason
+	}
+}
+
+// checkCommand returns the command that runs the checks which have no verdict that lasts; empty
+// when there are none.
+func checkCommand(v *api.ReviewRunResponse, into string) string {
+	open := func(c agency.KnownCheck) bool {
+		return c.State != agency.CheckRunning && !agency.Verdict(c.State).Lasts()
+	}
+	if len(v.Conflicts) > 0 || !slices.ContainsFunc(v.Checks, open) {
+		return ""
+	}
+	words := "agency verify " + v.Run.Ref() + " --merged"
+	if into != "" {
+		words += " --into " + plain.ShellWord(into)
+	}
+	if len(v.Uncommitted) > 0 {
+		words += " --include-uncommitted"
+	}
+	if v.Code == agency.CodeApprovalRequired {
+		words += " --approve"
+	}
+	return words
+}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/document"
+	"agency/internal/host"
+	"agency/internal/plain"
+)
+
+// levelKey binds a level of sandboxes.
+func levelKey(name string, p *agency.SandboxLevel) key {
+	return keyOf(name, p, func(v *document.Value) (agency.SandboxLevel, error) {
+		text, err := v.AsString()
+		if err == nil && text == "container" {
+			err = document.Hinted(fmt.Errorf("is %q, which is not there yet", text), fmt.Sprintf("the strictest level that works now is %q", agency.SandboxProcess))
+		}
+		if err == nil && !slices.Contains(agency.SandboxLevels(), agency.SandboxLevel(text)) {
+			err = fmt.Errorf("must be %q or %q, not %q", agency.SandboxWorktree, agency.SandboxProcess, clip(text))
+		}
+		return agency.SandboxLevel(text), err
+	}, func(l agency.SandboxLevel) string { return quote(string(l)) })
+}
+
+// networkKey binds a network of sandboxes.
+func networkKey(name string, p *agency.Network) key {
+	return keyOf(name, p, func(v *document.Value) (agency.Network, error) {
+		text, err := v.AsString()
+		if err == nil && !slices.Contains(agency.Networks(), agency.Network(text)) {
+			err = fmt.Errorf("must be %q, %q or %q, not %q", agency.NetworkFull, agency.NetworkAllow, agency.NetworkNone, clip(text))
+		}
+		return agency.Network(text), err
+	}, func(n agency.Network) string { return quote(string(n)) })
+}
+
+// checkSandboxPath checks a path that is added to sandboxes: absolute, or below the user's home.
+func checkSandboxPath(s string) error {
+	rest, home := strings.CutPrefix(s, "~/")
+	switch {
+	case plain.LineProblem(s) != "":
+		return fmt.Errorf("must be a path, not %q", clip(s))
+	case home && rest != "" && filepath.IsLocal(rest):
+		return nil
+	case s == "~" || s == "~/" || filepath.Clean(s) == "/":
+		return document.Hinted(fmt.Errorf("must not be %q: your secrets are in there", s), `name what the agent needs, such as "~/.cargo"`)
+	case home || !filepath.IsAbs(s):
+		return errors.New("must be an absolute path, or one that begins with ~/")
+	}
+	return nil
+}
+
+// checkHost checks a host that agents may reach.
+func checkHost(s string) error {
+	_, err := host.Parse(s)
+	return err
+}
+
+// checkProjectHost checks a host of a repository, which may not name what is on the user's machine
+// or in the user's network.
+func checkProjectHost(s string) error {
+	hosts, err := host.Parse(s)
+	if err == nil && slices.ContainsFunc(hosts, func(h host.Host) bool { return h.Port != 0 }) {
+		err = document.Hinted(fmt.Errorf("must be a name without a port, not %q", clip(s)), "only the user's own configuration can name ports: [sandbox] hosts")
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// listed is a run of a list.
+type listed struct {
+	run    *agency.Run // only to be read
+	status agency.Status
+}
+
+// listRuns returns the runs that a request selects, in its order and with its fields, to be encoded
+// one after another.
+func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
+	list := req.(*api.ListRunsRequest)
+	if list.Order != "" && list.Order != api.OrderByNeed {
+		return nil, agency.Errorf(agency.CodeUsage, "order must be empty or %q, not %q", api.OrderByNeed, list.Order)
+	}
+	if list.Offset < 0 || list.Limit < 0 {
+		return nil, agency.Errorf(agency.CodeUsage, "offset %d, limit %d: neither can be negative", list.Offset, list.Limit)
+	}
+	runs, err := o.selected(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	if list.Order == api.OrderByNeed {
+		runs = byNeed(runs)
+	}
+	total := 0
+	if list.Offset > 0 || list.Limit > 0 {
+		total = len(runs)
+		runs = runs[min(list.Offset, total):]
+		runs = runs[:min(cmp.Or(list.Limit, total), len(runs))]
+	}
+	return api.NewRunRows(func(yield func(*api.Run) bool) {
+		for i := range runs {
+			if r := api.NewRun(runs[i].run, runs[i].status); !yield(&r) {
+				return
+			}
+		}
+	}, list.Fields, total)
+}
+
+// selected returns the runs that a request selects, oldest first.
+func (o runOperations) selected(ctx context.Context, req *api.ListRunsRequest) ([]listed, error) {
+	wanted, err := parseLabels(req.Status)
+	if err != nil {
+		return nil, err
+	}
+	var runs []*agency.Run
+	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
+		runs, err = o.sup.Query.RunsOf(ctx, req.Dir, filter)
+	} else {
+		runs, err = o.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]listed, 0, len(runs))
+	for _, r := range runs {
+		now, status := o.sup.Observer.Status(r)
+		if len(wanted) == 0 || wanted[status.Label] {
+			all = append(all, listed{now, status})
+		}
+	}
+	return all, nil
+}
+
+// byNeed returns runs, which are oldest first, in api.OrderByNeed.
+func byNeed(runs []listed) []listed {
+	type ranked struct {
+		api.Rank
+
+		at int
+	}
+	ranks := make([]ranked, len(runs))
+	for i := range runs {
+		ranks[i] = ranked{api.RankOf(runs[i].run, runs[i].status), i}
+	}
+	slices.SortFunc(ranks, func(a, b ranked) int { return cmp.Or(a.Compare(b.Rank), a.at-b.at) })
+	sorted := make([]listed, len(runs))
+	for i := range ranks {
+		sorted[i] = runs[ranks[i].at]
+	}
+	return sorted
+}
+
+func parseLabels(words []string) (map[agency.Label]bool, error) {
+	labels := map[agency.Label]bool{}
+	for _, w := range words {
+		l, err := agency.ParseLabel(w)
+		if err != nil {
+			return nil, err
+		}
+		labels[l] = true
+	}
+	return labels, nil
+}

@@ -1,0 +1,225 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/config"
+	"agency/internal/git"
+	"agency/internal/policy"
+	"agency/internal/queue"
+	"agency/internal/queuer"
+	"agency/internal/resolve"
+	"agency/internal/session"
+	"agency/internal/sqlite"
+	"agency/internal/supervisor"
+)
+
+// newQueuer makes the part that works on landing queues.
+func (d *Daemon) newQueuer() *queuer.Queuer {
+	return queuer.New(queuer.Deps{
+		Store: d.store, Lander: d.lander, Verifier: d.verifier, Runs: d.sup.Records, Repos: d.sup.Repos, Status: d.sup.Observer.Derive,
+		Input: d.sup.Input, Inbox: d.sup.Inbox, Flag: d.sup.Marks.FlagChecks,
+		Resume: func(ctx context.Context, r *agency.Run, prompt string, env []string) error {
+			_, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
+				Ref: string(r.ID), Prompt: prompt, Env: env,
+				Warn:     func(text string) { d.Log.Warn("resume a run to mend its work", "run", r.ID, "note", text) },
+				Settings: func(r *agency.Run) (agency.RunSettings, error) { return resolve.Later(d.active.config(), r) },
+			})
+			return err
+		},
+		Begin: d.goOn,
+		Settings: func() queuer.Settings {
+			cfg := d.active.config()
+			return queuer.Settings{Batch: cfg.Queue.Batch, Parallel: cfg.Queue.Parallel, Approve: cfg.Queue.Approve == config.ApproveAgents, Deny: cfg.Env.Deny}
+		},
+		Home: d.Config.Home, Log: d.Log,
+	})
+}
+
+// goOn makes a run like one that was removed, to go on with its work.
+func (d *Daemon) goOn(ctx context.Context, b *queuer.Beginning) (*agency.Run, error) {
+	data, err := d.sup.Records.Spec(ctx, b.After.ID)
+	if err != nil {
+		return nil, err
+	}
+	var spec agency.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return nil, fmt.Errorf("read the spec of %s: %w", b.After.Ref(), err)
+	}
+	spec.BaseRef, spec.Branch, spec.Inputs, spec.Env = b.From, "", nil, nil // the record has no values of an environment
+	spec.Prompt = agency.SpecPrompt{Text: b.Prompt}
+	settings, err := resolve.Later(d.active.config(), b.After)
+	if err != nil {
+		return nil, err
+	}
+	at, err := d.sup.Projects.Locate(ctx, spec.Repo, spec.Repo, spec.BaseRef)
+	if err != nil {
+		return nil, err
+	}
+	for _, spec.Name = range []string{b.After.Ref() + "-fix", ""} {
+		var r *agency.Run
+		r, err = d.sup.CreateRun(ctx, supervisor.NewRun{
+			ID: b.ID, Owner: b.After.Owner, Spec: spec, Env: b.Env, Place: at, Settings: settings,
+			Warn: func(text string) {
+				d.Log.Warn("begin a run to mend the work of another one", "run", b.ID, "note", text)
+			},
+		})
+		if err == nil || !agency.IsCode(err, agency.CodeNameExists) && !agency.IsCode(err, agency.CodeSpecInvalid) {
+			return r, err
+		}
+	}
+	return nil, err
+}
+
+// queueOperations serve the operations on landing queues.
+type queueOperations struct {
+	sup      *supervisor.Supervisor
+	store    *sqlite.Store
+	queuer   *queuer.Queuer
+	policy   *policy.Policy
+	repos    *git.Repos
+	sessions *session.Landings
+}
+
+func (o queueOperations) add(ctx context.Context, req api.AddToQueueRequest) (api.QueueResponse, error) {
+	if (len(req.Runs) == 0) == (req.Session == "") {
+		return api.QueueResponse{}, agency.Errorf(agency.CodeUsage, "name runs, or a session")
+	}
+	if _, err := o.policy.Permission(ctx, &req.Config, &req.Env); err != nil {
+		return api.QueueResponse{}, err
+	}
+	by, err := o.policy.Caller(ctx)
+	if err != nil {
+		return api.QueueResponse{}, err
+	}
+	if req.Session != "" {
+		_, final, _, err := o.sessions.Finals(ctx, req.Session, req.Dir)
+		if err != nil {
+			return api.QueueResponse{}, err
+		}
+		for _, r := range final {
+			req.Runs = append(req.Runs, string(r.ID))
+		}
+	}
+	items, err := o.queuer.Add(ctx, &queuer.AddRequest{Runs: req.Runs, Into: req.Into, By: by, Approve: req.Approve, Env: req.Env})
+	return o.changed(ctx, items, err)
+}
+
+func (o queueOperations) change(ctx context.Context, req api.ChangeQueueRequest) (api.QueueResponse, error) {
+	change := queuer.Change(req.Change)
+	if !slices.Contains([]queuer.Change{queuer.Hold, queuer.Resume, queuer.Retry, queuer.Remove}, change) {
+		return api.QueueResponse{}, agency.Errorf(agency.CodeUsage, "%q is not a change of an entry", req.Change).WithHint("one of: hold, resume, retry, remove")
+	}
+	if _, err := o.policy.Permission(ctx, &req.Config, &req.Env); err != nil {
+		return api.QueueResponse{}, err
+	}
+	items, err := o.queuer.Change(ctx, &queuer.ChangeRequest{Change: change, Runs: req.Runs, Into: req.Into, Env: req.Env})
+	return o.changed(ctx, items, err)
+}
+
+func (o queueOperations) pause(ctx context.Context, req api.PauseQueueRequest) (api.QueueResponse, error) {
+	if _, err := o.policy.Permission(ctx, &req.Config, &req.Env); err != nil {
+		return api.QueueResponse{}, err
+	}
+	repo, err := o.repos.Discover(ctx, req.Dir)
+	if err != nil {
+		return api.QueueResponse{}, err
+	}
+	refs := []agency.QueueRef{{Repo: repo.Fingerprint, Target: req.Into}}
+	if req.Into == "" {
+		open, err := o.store.OpenQueues(ctx)
+		if err != nil {
+			return api.QueueResponse{}, err
+		}
+		refs = slices.DeleteFunc(open, func(ref agency.QueueRef) bool { return ref.Repo != repo.Fingerprint })
+	}
+	if len(refs) == 0 {
+		return api.QueueResponse{}, agency.Errorf(agency.CodeInvalidState, "no queue of %s has entries", repo.Root).WithHint("name the branch: --into BRANCH")
+	}
+	for _, ref := range refs {
+		if err := o.queuer.Pause(ctx, ref, !req.Resume, req.Env); err != nil {
+			return api.QueueResponse{}, err
+		}
+	}
+	resp, err := o.list(ctx, api.ListQueueRequest{Dir: req.Dir, Into: req.Into})
+	if err == nil && req.Into != "" && len(resp.Queues) == 0 { // it has no entries
+		q, err := o.store.Queue(ctx, refs[0])
+		if err != nil {
+			return resp, err
+		}
+		resp.Queues = append(resp.Queues, *q)
+	}
+	return resp, err
+}
+
+// changed returns the entries of a request as they are now.
+func (o queueOperations) changed(ctx context.Context, items []queuer.Item, err error) (api.QueueResponse, error) {
+	if err != nil {
+		return api.QueueResponse{}, err
+	}
+	all := make([]agency.QueueEntry, 0, len(items))
+	for i := range items {
+		items[i].Entry.Run = items[i].Run.Ref()
+		all = append(all, items[i].Entry)
+	}
+	return o.explain(ctx, all)
+}
+
+func (o queueOperations) list(ctx context.Context, req api.ListQueueRequest) (api.QueueResponse, error) {
+	filter := agency.QueueFilter{Target: req.Into, Open: !req.All}
+	switch {
+	case req.Run != "":
+		r, err := o.sup.Records.Resolve(ctx, req.Run)
+		if err != nil {
+			return api.QueueResponse{}, err
+		}
+		filter.Run, filter.Open = r.ID, false
+	case req.Dir != "":
+		repo, err := o.repos.Discover(ctx, req.Dir)
+		if err != nil {
+			return api.QueueResponse{}, err
+		}
+		filter.Repo = repo.Fingerprint
+	}
+	all, err := o.store.QueueEntries(ctx, filter)
+	if err != nil {
+		return api.QueueResponse{}, err
+	}
+	return o.explain(ctx, all)
+}
+
+// explain returns entries with why each is where it is.
+func (o queueOperations) explain(ctx context.Context, all []agency.QueueEntry) (api.QueueResponse, error) {
+	resp := api.QueueResponse{Entries: make([]api.QueueItem, 0, len(all)), Queues: []agency.Queue{}}
+	queues := map[agency.QueueRef]*agency.Queue{}
+	moving := map[agency.QueueRef][]agency.QueueEntry{}
+	positions := map[int64]int{} // of moving entries, by Seq
+	for i := range all {
+		e := &all[i]
+		ref := agency.QueueRef{Repo: e.Repo, Target: e.Target}
+		if queues[ref] == nil {
+			q, err := o.store.Queue(ctx, ref)
+			if err != nil {
+				return resp, err
+			}
+			open, err := o.store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Open: true})
+			if err != nil {
+				return resp, err
+			}
+			queues[ref], moving[ref] = q, slices.DeleteFunc(open, func(e agency.QueueEntry) bool { return !e.State.Moving() })
+			for i := range moving[ref] {
+				positions[moving[ref][i].Seq] = i + 1
+			}
+			resp.Queues = append(resp.Queues, *q)
+		}
+		item := api.QueueItem{Entry: *e, Position: positions[e.Seq]}
+		item.Why = queue.Why(e, item.Position, queues[ref], moving[ref])
+		resp.Entries = append(resp.Entries, item)
+	}
+	return resp, nil
+}

@@ -1,0 +1,32 @@
+package doctor_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"agency"
+	"agency/internal/doctor"
+)
+
+// outcomes are the outcomes of trials on a machine.
+type outcomes []agency.SandboxTrial
+
+func (o outcomes) Trials(context.Context) ([]agency.SandboxTrial, error) { return o, nil }
+
+// A way that a sandbox is to refuse and does not is a finding; one that it leaves open is none.
+func TestOpenWayOutIsFound(t *testing.T) {
+	t.Parallel()
+	d := doctor.Doctor{Deps: doctor.Deps{Sandbox: outcomes{
+		{Network: agency.NetworkFull, Way: "connect by TCP"},
+		{Network: agency.NetworkFull, Way: "read a secret", Promised: true},
+		{Network: agency.NetworkNone, Way: "read a secret", Promised: true, Refused: true},
+	}}}
+	resp, err := d.TrySandbox(t.Context())
+	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 1 {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	if c := resp.Checks[0]; c.Level != "error" || !strings.Contains(c.Text, "network full an agent can read a secret") {
+		t.Errorf("the finding is %+v", c)
+	}
+}

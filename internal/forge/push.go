@@ -1,0 +1,173 @@
+package forge
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/killpoint"
+	"agency/internal/plain"
+)
+
+// Push is a commit to push to a branch.
+type Push struct {
+	Branch  string // of the remote
+	Commit  string
+	Known   []agency.Push // what was pushed there before
+	Rewrite bool          // the branch may lose commits that were pushed there before, and nothing else
+	Options []string      // for the forge
+	Ref     string        // pushed to instead of the branch, as forges take it that make pull requests of refs; empty for none
+}
+
+// Pushed is what a push did.
+type Pushed struct {
+	Created bool   // the remote did not have the branch
+	Already bool   // the remote had the commit already, perhaps with others on top
+	Was     string // the commit that the branch had; empty when it is new
+	Said    string // what the remote wrote, safe to show
+}
+
+// Push pushes a commit to a branch, if that loses nothing that another client put there: the branch
+// must be new, or an ancestor of the commit, or what agency itself pushed. The remote must still
+// have what Push saw when the push arrives, and is asked afterwards whether it has the commit.
+// Intent is called before the push.
+//
+// E_TARGET_MOVED: the branch has other commits. E_PUSH_REJECTED: the remote refuses it.
+// E_FORGE_AUTH: it does not know the user. E_FORGE_FAILED: it cannot be reached. E_WAIT_TIMEOUT:
+// ctx ended first.
+func (r *Remote) Push(ctx context.Context, p Push, intent func(created bool) error) (*Pushed, error) {
+	was, err := r.At(ctx, p.Branch)
+	if err != nil {
+		return nil, err
+	}
+	result := &Pushed{Created: was == "", Was: was, Already: was == p.Commit}
+	if was != "" && !p.Rewrite && !result.Already { // no branch of a run: others may have gone on from the commit
+		a, err := r.git(ctx, "merge-base", "--is-ancestor", "--end-of-options", p.Commit, was)
+		if err != nil {
+			return nil, err
+		}
+		result.Already = a.exit == 0
+	}
+	if result.Already && len(p.Options) == 0 {
+		return result, nil
+	}
+	if p.Ref == "" {
+		if err := r.fits(ctx, p, was); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.checkLFS(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := intent(result.Created); err != nil {
+		return nil, err
+	}
+	killpoint.At("push.intended")
+	ref := "refs/heads/" + p.Branch
+	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"}
+	for _, option := range p.Options {
+		args = append(args, "--push-option="+option)
+	}
+	if p.Ref != "" {
+		args = append(args, "--", r.url, p.Commit+":"+p.Ref)
+	} else {
+		args = append(args, "--atomic", "--force-with-lease="+ref+":"+was, "--", r.url, p.Commit+":"+ref)
+	}
+	a, err := r.git(ctx, args...)
+	killpoint.At("push.pushed")
+	result.Said = said(remoteWords(a.err))
+	if p.Ref != "" && err == nil && a.exit == 0 {
+		return result, nil
+	}
+	return result, r.verify(ctx, p, was, a, err)
+}
+
+// fits refuses a push by which the branch would lose what another client put there.
+func (r *Remote) fits(ctx context.Context, p Push, was string) error {
+	own := func(k agency.Push) bool { return k.Commit == was }
+	created := func(k agency.Push) bool { return k.Created }
+	if was == "" || was == p.Commit || p.Rewrite && slices.ContainsFunc(p.Known, own) && slices.ContainsFunc(p.Known, created) {
+		return nil
+	}
+	a, err := r.git(ctx, "merge-base", "--is-ancestor", "--end-of-options", was, p.Commit)
+	if err != nil || a.exit == 0 {
+		return err
+	}
+	return r.moved(p, was)
+}
+
+func (r *Remote) moved(p Push, now string) error {
+	return agency.Errorf(agency.CodeTargetMoved, "%s of %s is at %.12s, which %.12s does not contain, so nothing was pushed", plain.Visible(p.Branch), r.Shown(), now, p.Commit).
+		WithDetail("remote_commit", now).WithHint("fetch it and merge it first: git fetch %s %s", plain.ShellWord(plain.SafeURL(r.url)), plain.ShellWord(p.Branch))
+}
+
+// checkLFS refuses a commit whose files git-lfs keeps elsewhere: its pre-push hook would upload
+// them, and no hook runs.
+func (r *Remote) checkLFS(ctx context.Context, p Push) error {
+	a, err := r.git(ctx, "grep", "-q", "-e", "filter=lfs", p.Commit, "--", ":(glob)**/.gitattributes")
+	if err != nil || a.exit != 0 {
+		return err // 1 is no match; git push reports what is wrong with the commit
+	}
+	return agency.Errorf(agency.CodeInvalidState, "git-lfs keeps files of %.12s apart, and a hook uploads them; agency runs no hook", p.Commit).
+		WithHint("push it by hand, in the repository: git push %s %s:refs/heads/%s", plain.ShellWord(plain.SafeURL(r.url)), p.Commit, plain.ShellWord(p.Branch))
+}
+
+// lookLimit is how long a remote may take to answer what it has after a push that did not end well.
+const lookLimit = 30 * time.Second
+
+// verify returns nil when the remote has the commit, whatever git reported of the push.
+func (r *Remote) verify(ctx context.Context, p Push, was string, a answer, failed error) error {
+	if failed != nil && !late(failed) {
+		return failed
+	}
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	defer cancel()
+	now, err := r.At(look, p.Branch)
+	switch {
+	case err == nil && now == p.Commit && p.Ref == "":
+		return nil
+	case failed != nil && err == nil:
+		return agency.Errorf(agency.CodeWaitTimeout, "%s took too long, and does not have %.12s: %w", r.Shown(), p.Commit, failed).WithHint("try again, with a longer --timeout")
+	case failed != nil:
+		return agency.Errorf(agency.CodeWaitTimeout, "%s took too long, and whether it has %.12s is not known: %w", r.Shown(), p.Commit, failed).
+			WithHint("see: git ls-remote %s %s", plain.ShellWord(plain.SafeURL(r.url)), plain.ShellWord(p.Branch))
+	case err == nil && now != was && p.Ref == "":
+		return r.moved(p, now)
+	case a.exit == 0 && err == nil:
+		return agency.Errorf(agency.CodePushRejected, "git pushed %.12s to %s, and %s does not have it", p.Commit, r.Shown(), plain.Visible(p.Branch)).WithHint("does a hook of the remote take it back?")
+	}
+	if reason := rejection(a.out); reason != "" {
+		words := said(remoteWords(a.err))
+		if words != "" {
+			reason += ": " + words
+		}
+		return agency.Errorf(agency.CodePushRejected, "%s does not take %s: %s", r.Shown(), plain.Visible(p.Branch), reason).
+			WithHint("its rules decide that; another branch: agency push --branch NAME")
+	}
+	return r.failed("push to", a)
+}
+
+// rejection returns why the remote does not take a ref, from the output of push --porcelain; empty
+// when it says nothing of a ref.
+func rejection(out string) string {
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(line, "!\t"); ok {
+			_, summary, _ := strings.Cut(rest, "\t")
+			return clip(strings.TrimSpace(plain.Visible(summary)))
+		}
+	}
+	return ""
+}
+
+// remoteWords returns what the remote itself wrote, of all that git wrote.
+func remoteWords(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
+		if words, ok := strings.CutPrefix(line, "remote: "); ok {
+			b.WriteString(words)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,207 @@
+package git_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/git"
+)
+
+// moving is a branch that a landing moves from one commit to another: the file a changes, new comes
+// and sub/b goes.
+type moving struct {
+	t        *testing.T
+	git      *git.Git
+	repo     agency.Repo
+	from, to string
+	since    time.Time // when the landing began
+}
+
+func newMoving(t *testing.T) *moving {
+	t.Helper()
+	g, repo := setup(t)
+	g.Claims = tempDir(t)
+	m := &moving{t: t, git: g, repo: repo, from: sh(t, repo.Root, "rev-parse", "main")}
+	sh(t, repo.Root, "switch", "-q", "-c", "work")
+	write(t, m.path("a"), "changed\n")
+	write(t, m.path("new"), "new\n")
+	sh(t, repo.Root, "rm", "-q", "sub/b")
+	sh(t, repo.Root, "add", "-A")
+	sh(t, repo.Root, "commit", "-qm", "work")
+	m.to = sh(t, repo.Root, "rev-parse", "work")
+	sh(t, repo.Root, "switch", "-q", "main")
+	m.since = time.Now()
+	return m
+}
+
+func (m *moving) path(name string) string { return filepath.Join(m.repo.Root, name) }
+
+// old makes a file that is older than the landing.
+func (m *moving) old(name, text string) {
+	m.t.Helper()
+	write(m.t, m.path(name), text)
+	before := m.since.Add(-time.Minute)
+	check(m.t, os.Chtimes(m.path(name), before, before))
+}
+
+// settle settles the landing, whose branch must stand at a commit afterwards.
+func (m *moving) settle(worktree string) (bool, error) {
+	m.t.Helper()
+	return m.git.SettleMove(m.t.Context(), m.repo, worktree, "main", m.from, m.to, m.since)
+}
+
+func (m *moving) read(name string) string {
+	m.t.Helper()
+	data, err := os.ReadFile(m.path(name))
+	check(m.t, err)
+	return string(data)
+}
+
+// What cannot be read of a checkout does not tell that its branch has not moved.
+func TestSettleMoveOfAnUnreadableCheckout(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	at := filepath.Join(tempDir(t), "linked")
+	sh(t, m.repo.Root, "switch", "-q", "work")
+	sh(t, m.repo.Root, "worktree", "add", "-q", at, "main")
+	head := filepath.Join(m.repo.CommonDir, "worktrees", "linked", "HEAD")
+	was := hide(t, head)
+	if moved, err := m.settle(at); err == nil {
+		t.Errorf("settled, moved: %v", moved)
+	}
+	was()
+	if moved, err := m.settle(at); err != nil || moved {
+		t.Errorf("moved: %v, %v", moved, err)
+	}
+	sh(t, at, "switch", "-q", "-c", "third")
+	if moved, err := m.settle(at); err != nil || moved {
+		t.Errorf("after a switch, moved: %v, %v", moved, err)
+	}
+	check(t, os.RemoveAll(at))
+	if moved, err := m.settle(at); err != nil || moved {
+		t.Errorf("without the checkout, moved: %v, %v", moved, err)
+	}
+}
+
+// hide makes a file unreadable, for root too, until the result is called.
+func hide(t *testing.T, path string) (show func()) {
+	t.Helper()
+	check(t, os.Rename(path, path+".hidden"))
+	check(t, os.Mkdir(path, 0o700))
+	return func() {
+		check(t, os.Remove(path))
+		check(t, os.Rename(path+".hidden", path))
+	}
+}
+
+// A file that the user made before the move is the user's, even with the content that the move
+// brings. Those that git wrote are taken back.
+func TestSettleMoveLeavesTheUsersFiles(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.old("new", "new\n")
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Fatalf("moved: %v, %v", moved, err)
+	}
+	if got := m.read("new"); got != "new\n" {
+		t.Errorf("new is %q", got)
+	}
+	write(t, m.path("a"), "changed\n")
+	_, err := m.settle(m.repo.Root)
+	wantCode(t, err, agency.CodeTargetDirty)
+	if files, ok := agency.AsError(err).Details["files"].([]string); !ok || strings.Join(files, " ") != "new" {
+		t.Errorf("named are %v", agency.AsError(err).Details)
+	}
+	check(t, os.Remove(m.path("new")))
+	write(t, m.path("new"), "ne") // as a git that is killed leaves it
+	write(t, filepath.Join(m.repo.CommonDir, "index.lock"), "")
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Fatalf("moved: %v, %v", moved, err)
+	}
+	if status := sh(t, m.repo.Root, "status", "--porcelain"); status != "" {
+		t.Errorf("left is %q", status)
+	}
+}
+
+// Commits of the user on top of a landing, or of one that is to be taken back, do not hide how far
+// it came.
+func TestSettleMoveAndTheUsersCommits(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	sh(t, m.repo.Root, "merge", "-q", "--ff-only", m.to)
+	sh(t, m.repo.Root, "commit", "-q", "--allow-empty", "-m", "on top")
+	if moved, err := m.settle(m.repo.Root); err != nil || !moved {
+		t.Errorf("landed: %v, %v", moved, err)
+	}
+	back := func() (bool, error) {
+		return m.git.SettleMove(t.Context(), m.repo, m.repo.Root, "main", m.to, m.from, m.since)
+	}
+	if moved, err := back(); err != nil || moved {
+		t.Errorf("taken back: %v, %v", moved, err)
+	}
+	sh(t, m.repo.Root, "reset", "-q", "--hard", m.from)
+	sh(t, m.repo.Root, "commit", "-q", "--allow-empty", "-m", "afterwards")
+	if moved, err := back(); err != nil || !moved {
+		t.Errorf("taken back: %v, %v", moved, err)
+	}
+}
+
+// A branch that git may have checked out, or rebases, where that cannot be read is not moved.
+func TestCheckoutOfWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	at := filepath.Join(tempDir(t), "linked")
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "target", at)
+	entry := filepath.Join(repo.CommonDir, "worktrees", "linked")
+	write(t, filepath.Join(entry, "rebase-merge", "head-name"), "refs/heads/other\n")
+	for _, file := range []string{"rebase-merge/head-name", "HEAD", "gitdir"} {
+		show := hide(t, filepath.Join(entry, file))
+		at, err := g.Checkout(t.Context(), repo, "target")
+		if !agency.IsCode(err, agency.CodeTargetDirty) {
+			t.Errorf("%s: %q, %v", file, at, err)
+		}
+		show()
+	}
+	check(t, os.RemoveAll(filepath.Join(entry, "rebase-merge")))
+	if got, err := g.Checkout(t.Context(), repo, "target"); err != nil || got != at {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A landing that made a folder of a file, or a file of a folder, is taken back, but not where a
+// file of the user is in the way, ignored or not: that stays.
+func TestBackOfFoldersAndFiles(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	path := func(name string) string { return filepath.Join(repo.Root, name) }
+	write(t, path(".gitignore"), "*.log\nsub\n")
+	sh(t, repo.Root, "add", "-A")
+	sh(t, repo.Root, "commit", "-qm", "ignore")
+	from := sh(t, repo.Root, "rev-parse", "main")
+	sh(t, repo.Root, "rm", "-q", "a", "sub/b")
+	write(t, path("a/x"), "x\n")
+	sh(t, repo.Root, "add", "-A")
+	sh(t, repo.Root, "commit", "-qm", "work")
+	to := sh(t, repo.Root, "rev-parse", "main")
+	for _, file := range []string{"a/users.log", "a/users", "sub"} {
+		write(t, path(file), "of the user\n")
+		err := g.Back(t.Context(), repo, repo.Root, "main", to, from, "undo")
+		wantCode(t, err, agency.CodeTargetDirty)
+		if data, err := os.ReadFile(path(file)); err != nil || string(data) != "of the user\n" {
+			t.Errorf("%s is %q, %v", file, data, err)
+		}
+		if named, ok := agency.AsError(err).Details["files"].([]string); !ok || strings.Join(named, " ") != file {
+			t.Errorf("named are %v", agency.AsError(err).Details)
+		}
+		check(t, os.Remove(path(file)))
+	}
+	check(t, g.Back(t.Context(), repo, repo.Root, "main", to, from, "undo"))
+	if status := sh(t, repo.Root, "status", "--porcelain"); status != "" || sh(t, repo.Root, "rev-parse", "main") != from {
+		t.Errorf("after the undo: %q", status)
+	}
+	check(t, g.FastForward(t.Context(), repo, repo.Root, "main", from, to, "land"))
+}

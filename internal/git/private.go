@@ -1,0 +1,236 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// The parts of the folder of a private repository. The agent has only the first one.
+const (
+	privateDir    = "git"
+	privateUser   = "gitconfig" // the user's own settings, as far as commits need them
+	privateSynced = "synced"    // the commit of the branch that both repositories had last
+)
+
+// Private makes, or renews, the git directory of an agent in a sandbox, in the folder dir: a
+// repository whose refs and new objects are its own, and which borrows all other objects. The agent
+// may do anything in it, and nothing of it reaches the real repository but by Import. Only the
+// worktree's own entry is shared. E_SANDBOX_UNAVAILABLE: the refs of the repository are in a form
+// that cannot be copied.
+func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error) {
+	p := agency.PrivateGit{
+		Dir: filepath.Join(dir, privateDir), CommonDir: repo.CommonDir,
+		Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser),
+	}
+	failed := func(err error) (agency.PrivateGit, error) {
+		return p, fmt.Errorf("make a repository for the sandbox of %s: %w", worktree, err)
+	}
+	list, err := g.settings(ctx, repo.CommonDir)
+	if err != nil {
+		return failed(err)
+	}
+	for _, s := range list {
+		if s.key == "extensions.refstorage" && s.value != "files" {
+			return p, agency.Errorf(agency.CodeSandboxUnavailable, "the repository %s keeps its refs as %q, and a sandbox needs files", repo.Root, s.value).
+				WithHint("--sandbox worktree")
+		}
+	}
+	if p.Objects, err = borrowed(repo.CommonDir); err != nil {
+		return failed(err)
+	}
+	for _, sub := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks", "worktrees/" + filepath.Base(worktree)} {
+		if err := file.EnsureDirBeneath(dir, filepath.Join(privateDir, sub)); err != nil {
+			return failed(err)
+		}
+	}
+	tip, packed, err := copyRefs(repo.CommonDir, branch)
+	if err != nil {
+		return failed(err)
+	}
+	files, err := copiedFiles(repo.CommonDir)
+	if err != nil {
+		return failed(err)
+	}
+	if files[privateUser], err = g.userSettings(ctx, repo); err != nil {
+		return failed(err)
+	}
+	for i := range p.Objects {
+		files["git/objects/info/alternates"] += p.Borrowed(i) + "\n"
+	}
+	files["git/config"] = format(harmless(list))
+	files["git/packed-refs"] = packed
+	files["git/refs/heads/"+branch] = tip + "\n"
+	files[privateSynced] = tip + "\n"
+	for name, text := range files {
+		if err := file.WriteBeneath(dir, name, []byte(text), 0o600); err != nil {
+			return failed(err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(repo.CommonDir, "hooks")); err == nil && info.IsDir() {
+		p.Hooks = filepath.Join(repo.CommonDir, "hooks")
+	}
+	// An empty file keeps the agent from making one, which the user's git would obey.
+	own, err := os.OpenFile(filepath.Join(p.Entry, "config.worktree"), os.O_CREATE|os.O_RDONLY, 0o600)
+	if err != nil {
+		return failed(err)
+	}
+	_ = own.Close()
+	p.Protected = []string{"commondir", "gitdir", "config.worktree"}
+	return p, nil
+}
+
+// copiedFiles returns the files of a repository that a private one has as they are.
+func copiedFiles(commonDir string) (map[string]string, error) {
+	files := map[string]string{"git/HEAD": "ref: refs/heads/main\n"} // of the main worktree, which the agent does not have
+	if data, err := file.ReadBeneath(commonDir, "HEAD", 4096); err == nil {
+		files["git/HEAD"] = string(data)
+	}
+	for _, name := range []string{"info/exclude", "info/attributes", "shallow"} {
+		data, err := file.ReadBeneath(commonDir, name, 16<<20)
+		if err == nil {
+			files["git/"+name] = string(data)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// borrowed returns the folders of objects of a repository, with those that it borrows itself.
+func borrowed(commonDir string) ([]string, error) {
+	all := []string{filepath.Join(commonDir, "objects")}
+	for i := 0; i < len(all) && len(all) < 32; i++ {
+		data, err := file.ReadRegular(filepath.Join(all[i], "info", "alternates"), 1<<16)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(data)) {
+			path := strings.TrimSuffix(line, "\n")
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(all[i], path)
+			}
+			if info, err := os.Stat(path); err == nil && info.IsDir() && !strings.HasPrefix(line, "#") && !slices.Contains(all, path) {
+				all = append(all, path)
+			}
+		}
+	}
+	return all, nil
+}
+
+// harmless returns the settings of a repository for the agent: without those that hold a secret or
+// the way to one, and without collections of garbage, which would pack what only it has.
+func harmless(list []setting) []setting {
+	list = slices.DeleteFunc(slices.Clone(list), func(s setting) bool {
+		section, _, name := s.parts()
+		return slices.Contains([]string{"http", "credential", "url", "include", "includeif", "gpg", "gc", "maintenance", "sendemail"}, section) ||
+			name == "gpgsign" || section == "core" && slices.Contains([]string{"fsmonitor", "sshcommand", "askpass", "gitproxy", "worktree"}, name)
+	})
+	for i, s := range list {
+		if section, _, name := s.parts(); section == "remote" && (name == "url" || name == "pushurl") {
+			if u, err := url.Parse(s.value); err == nil && u.User != nil {
+				u.User = nil
+				list[i].value = u.String()
+			}
+		}
+	}
+	return append(list, setting{key: "gc.auto", value: "0"}, setting{key: "maintenance.auto", value: "false"})
+}
+
+// userSettings returns the user's own settings that commits need, as a configuration file.
+func (g *Sandboxes) userSettings(ctx context.Context, repo agency.Repo) (string, error) {
+	out, err := g.run(ctx, repo, "config", "--list", "-z", "--includes")
+	if err != nil {
+		return "", err
+	}
+	return format(slices.DeleteFunc(parseSettings(out), func(s setting) bool {
+		section, _, name := s.parts()
+		switch section {
+		case "user":
+			return name != "name" && name != "email"
+		case "init", "pull", "rebase", "diff", "color":
+			return s.bare || strings.HasPrefix(name, "external") || name == "command" || name == "textconv"
+		default:
+			return true
+		}
+	})), nil
+}
+
+// copyRefs returns the commit of a branch, and all refs of a repository but that and agency's own
+// as the content of a packed-refs file.
+func copyRefs(commonDir, branch string) (tip, packed string, err error) {
+	refs := map[string]string{}
+	data, err := file.ReadBeneath(commonDir, "packed-refs", 256<<20)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		if id, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && sha().MatchString(id) {
+			refs[name] = id
+		}
+	}
+	err = filepath.WalkDir(filepath.Join(commonDir, "refs"), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // it was packed just now
+			return nil
+		}
+		if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(path, ".lock") {
+			return err
+		}
+		name, err := filepath.Rel(commonDir, path)
+		if err != nil {
+			return err
+		}
+		data, err := file.ReadRegular(path, 4096)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if id := strings.TrimSpace(string(data)); sha().MatchString(id) {
+			refs[filepath.ToSlash(name)] = id
+		}
+		return nil
+	})
+	if err != nil {
+		return "", "", err
+	}
+	if tip = refs["refs/heads/"+branch]; tip == "" {
+		return "", "", fmt.Errorf("the branch %s has no commit", branch)
+	}
+	names := make([]string, 0, len(refs))
+	for name := range refs {
+		if name != "refs/heads/"+branch && !strings.HasPrefix(name, "refs/agency/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	b.WriteString("# pack-refs with: sorted\n")
+	for _, name := range names {
+		b.WriteString(refs[name] + " " + name + "\n")
+	}
+	return tip, b.String(), nil
+}
+
+// packedRef returns the commit of a ref in the content of a packed-refs file; empty is none.
+func packedRef(data []byte, ref string) string {
+	lines := bufio.NewScanner(strings.NewReader(string(data)))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if id, name, ok := strings.Cut(lines.Text(), " "); ok && name == ref && sha().MatchString(id) {
+			return id
+		}
+	}
+	return ""
+}

@@ -1,0 +1,56 @@
+package git_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agency/internal/git"
+)
+
+// dyingGit is a git that is killed when it is asked for the command that the variable KILLED names.
+const dyingGit = `#!/bin/sh
+case " $* " in *" $KILLED "*) kill -9 $$ ;; esac
+exec "$REAL_GIT" "$@"
+`
+
+// A git that is killed while agency takes over the branches of an agent proves nothing about them:
+// they are saved the next time.
+func TestImportWhileGitIsKilled(t *testing.T) {
+	base := tempDir(t)
+	newRepo(t, filepath.Join(base, "repo"))
+	bin := filepath.Join(base, "bin")
+	check(t, os.Mkdir(bin, 0o700))
+	write(t, filepath.Join(bin, "git"), dyingGit)
+	check(t, os.Chmod(filepath.Join(bin, "git"), 0o700))
+	g := git.New(30*time.Second, scratch, scratch)
+	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
+	check(t, err)
+	worktree, dir := filepath.Join(base, "work"), filepath.Join(base, "sandbox")
+	check(t, os.Mkdir(dir, 0o700))
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
+	private, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
+	check(t, err)
+	head := strings.TrimSpace(sh(t, repo.Root, "rev-parse", "HEAD"))
+	real, err := exec.LookPath("git")
+	check(t, err)
+	t.Setenv("REAL_GIT", real)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+
+	take := func() error { return g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir) }
+	for _, command := range []string{"check-ref-format", "rev-list", "update-ref"} {
+		write(t, filepath.Join(private.Dir, "refs/heads", command), head+"\n") // a branch of the agent
+		t.Setenv("KILLED", command)
+		if err := take(); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("%s is killed: got %v", command, err)
+		}
+		t.Setenv("KILLED", "none")
+		check(t, take())
+		if saved := strings.TrimSpace(sh(t, repo.Root, "rev-parse", "refs/agency/sandbox/r/heads/"+command)); saved != head {
+			t.Errorf("%s is saved as %q", command, saved)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// Recall is Discover without the Hooks, for questions that are asked often, such as whose runs a
+// list shows. It asks git about a folder once, and again when anything changed that decides in
+// which repository the folder is: the .git of it or of a folder above, what that leads to, and the
+// configuration of the repository. A process of git takes longer than the list.
+func (g *Repos) Recall(ctx context.Context, dir string) (agency.Repo, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return g.Discover(ctx, dir) // which returns what is wrong
+	}
+	g.mu.Lock()
+	known, ok := g.found[real]
+	g.mu.Unlock()
+	if ok {
+		if signs, _, ok := signsOf(known.files); ok && signs == known.signs {
+			repo := known.repo
+			repo.Fingerprint, err = readID(repo.CommonDir)
+			return repo, err
+		}
+	}
+	asked := time.Now()
+	repo, err := g.Discover(ctx, dir)
+	if err != nil {
+		return agency.Repo{}, err
+	}
+	repo.Hooks = ""
+	g.remember(real, repo, asked)
+	return repo, nil
+}
+
+// found is a repository that git was asked for, as long as the signs of the files are the same.
+type found struct {
+	repo  agency.Repo
+	files []string
+	signs string
+}
+
+// mostFound is of how many folders the repositories are kept.
+const mostFound = 256
+
+// signTick is how coarse the times of files are, at most: a file that changed so shortly before
+// git looked may have changed again since, unseen.
+const signTick = 20 * time.Millisecond
+
+// remember keeps the answer about a folder, which git was asked for at a time, if it is certain
+// which files decided it.
+func (g *Repos) remember(dir string, repo agency.Repo, asked time.Time) {
+	files := deciding(dir, repo)
+	signs, changed, ok := signsOf(files)
+	if files == nil || !ok || !changed.Before(asked.Add(-signTick)) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.found) >= mostFound {
+		clear(g.found)
+	}
+	g.found[dir] = found{repo, files, signs}
+}
+
+// deciding returns the files that decided that git found a repository from a folder, with those
+// that are missing and would have decided otherwise. It returns nil where it does not know them.
+func deciding(dir string, repo agency.Repo) []string {
+	rel, err := filepath.Rel(repo.Toplevel, dir)
+	if repo.Toplevel == "" || err != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	files := []string{}
+	for ; dir != repo.Toplevel; dir = filepath.Dir(dir) {
+		for _, name := range []string{".git", "HEAD"} { // of a repository, or of a bare one
+			path := filepath.Join(dir, name)
+			if _, err := os.Lstat(path); err == nil {
+				return nil // git passed it over, and may not the next time
+			}
+			files = append(files, path)
+		}
+	}
+	dotGit := filepath.Join(repo.Toplevel, ".git")
+	gitDir := dotGit
+	info, err := os.Lstat(dotGit)
+	switch {
+	case err != nil:
+		return nil
+	case info.Mode().IsRegular():
+		text, err := os.ReadFile(dotGit)
+		path, is := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), "gitdir: ")
+		if err != nil || !is {
+			return nil
+		}
+		if gitDir = path; !filepath.IsAbs(path) {
+			gitDir = filepath.Join(repo.Toplevel, path)
+		}
+	case !info.IsDir():
+		return nil
+	}
+	files = append(files, dotGit, gitDir, repo.CommonDir)
+	for _, name := range []string{"HEAD", "commondir", "config.worktree"} {
+		files = append(files, filepath.Join(gitDir, name))
+	}
+	for _, name := range []string{"HEAD", "config", "config.worktree", "objects", "refs"} {
+		files = append(files, filepath.Join(repo.CommonDir, name))
+	}
+	return files
+}
+
+// signsOf returns a text that differs when one of the files was made, removed, replaced or changed,
+// and the time of the newest change of one. Of a folder, and of a HEAD, what is inside does not
+// count. ok is false when it cannot see one of them.
+func signsOf(paths []string) (signs string, changed time.Time, ok bool) {
+	var b strings.Builder
+	for _, path := range paths {
+		var s unix.Stat_t
+		switch err := unix.Lstat(path, &s); {
+		case errors.Is(err, unix.ENOENT):
+			b.WriteString("-\n")
+			continue
+		case err != nil:
+			return "", time.Time{}, false
+		}
+		_, _ = fmt.Fprintf(&b, "%d %d", s.Mode, s.Uid)
+		switch isDir := s.Mode&unix.S_IFMT == unix.S_IFDIR; {
+		case isDir:
+			_, _ = fmt.Fprintf(&b, " %d %d", s.Dev, s.Ino)
+		case filepath.Base(path) != "HEAD":
+			_, _ = fmt.Fprintf(&b, " %d %d %d %d %d", s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano())
+			if at := time.Unix(0, s.Ctim.Nano()); at.After(changed) {
+				changed = at
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), changed, true
+}

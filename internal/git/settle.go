@@ -1,0 +1,251 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+)
+
+// SettleMove finishes or takes back a move of a branch that was cut off, with the checkout in a
+// worktree, and reports whether the branch has moved. worktree is empty when none has it checked
+// out. It knows by what git has how far the move was, and waits for a git of agency's that is still
+// at work. Of one that was killed it removes the locks, and puts back the files, that were written
+// since a time, when the checkout proves that they are its own. E_TARGET_DIRTY: some files are
+// neither as before nor as after; they are in the detail "files". After any error it is not known
+// whether the branch has moved.
+func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, branch, from, to string, since time.Time) (moved bool, err error) {
+	// With the claim, no git of agency's is at work on the branch.
+	held, err := g.claim(ctx, refOf{repo.CommonDir, "refs/heads/" + branch})
+	if err != nil {
+		return false, err
+	}
+	held.done(true)
+	now, err := g.refs.CommitOf(ctx, repo, branch)
+	if err != nil {
+		return false, err
+	}
+	if now != from {
+		return g.hasMoved(ctx, repo, now, from, to)
+	}
+	if worktree == "" {
+		return false, nil
+	}
+	if gone, err := isGone(repo, worktree); err != nil || gone {
+		return false, err // with all that was moved in it
+	}
+	c, err := g.checkout(ctx, repo, worktree, branch)
+	if err != nil {
+		return false, err
+	}
+	switch err := c.check(ctx, from); {
+	case refused(err):
+		return false, nil // something else is checked out there now
+	case err != nil:
+		return false, err
+	}
+	files, err := g.history.Changed(ctx, repo, from, to)
+	if err != nil {
+		return false, err
+	}
+	s, err := g.trees.saver(ctx, repo, worktree)
+	if err != nil {
+		return false, err
+	}
+	defer s.close()
+	index, err := s.staged(ctx)
+	if err != nil {
+		return false, err
+	}
+	whole := true
+	for _, f := range files {
+		whole = whole && index[f.Path] == f.To
+	}
+	if whole {
+		// Files and index are moved; what is missing is the ref.
+		for _, lock := range []string{"HEAD.lock", "ORIG_HEAD.lock"} {
+			if err := removeLock(ctx, filepath.Join(c.site.gitDir, lock), since); err != nil {
+				return false, err
+			}
+		}
+		err := g.refs.MoveBranch(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
+		return err == nil, err
+	}
+	return false, c.takeBack(ctx, s, files, to, since)
+}
+
+// hasMoved reports whether a branch that is no longer at a commit has moved to another one. Commits
+// may have followed there.
+func (g *Checkouts) hasMoved(ctx context.Context, repo agency.Repo, now, from, to string) (bool, error) {
+	if now == to {
+		return true, nil
+	}
+	forward, err := g.history.Descends(ctx, repo, to, from)
+	switch {
+	case err != nil:
+		return false, err
+	case forward:
+		return g.history.Descends(ctx, repo, now, to)
+	}
+	still, err := g.history.Descends(ctx, repo, now, from) // what is on top of from has the older commit, too
+	return err == nil && !still, err
+}
+
+// isGone reports whether a worktree exists no more.
+func isGone(repo agency.Repo, worktree string) (bool, error) {
+	if _, err := os.Lstat(worktree); err != nil {
+		if missing(err) {
+			err = nil
+		}
+		return err == nil, err
+	}
+	_, err := gitDir(repo, worktree)
+	if agency.IsCode(err, agency.CodeNotGitRepo) {
+		return true, nil
+	}
+	return false, err
+}
+
+// staged returns what the index has of each file, as a ChangedFile has it.
+func (s *saver) staged(ctx context.Context) (map[string]string, error) {
+	lines, err := s.paths(ctx, "ls-files", "--stage", "-z")
+	index := make(map[string]string, len(lines))
+	for _, line := range lines {
+		facts, path, _ := strings.Cut(line, "\t")
+		if fields := strings.Fields(facts); len(fields) == 3 {
+			index[path] = fields[0] + " " + fields[1]
+		}
+	}
+	return index, err
+}
+
+// takeBack makes the files as they were that a git moved before it was killed.
+func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.ChangedFile, to string, since time.Time) error {
+	restore, remove, unclear := []string{}, []string{}, []string{}
+	begun := false
+	for _, f := range files {
+		state, err := c.stateOf(ctx, s, f, to, since)
+		if err != nil {
+			return err
+		}
+		begun = begun || state == fileMoved
+		switch {
+		case state == fileMoved && f.From == "":
+			remove = append(remove, f.Path)
+		case state == fileMoved, state == fileMissing:
+			restore = append(restore, f.Path)
+		case state == fileUnclear:
+			unclear = append(unclear, f.Path)
+		}
+	}
+	if !begun {
+		return nil
+	}
+	if len(unclear) > 0 {
+		return overwritten(c, unclear, "are neither as before nor as after the landing that was cut off")
+	}
+	if err := removeLock(ctx, filepath.Join(c.site.gitDir, "index.lock"), since); err != nil {
+		return err
+	}
+	if len(restore) > 0 {
+		_, err := c.git.do(ctx, call{
+			dir: c.path, site: c.site, input: lines0(restore), settings: c.sparse,
+			args: []string{"checkout-index", "--force", "-u", "-z", "--stdin"},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(c.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	for _, path := range remove {
+		if err := root.Remove(path); err != nil && !missing(err) {
+			return err
+		}
+		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+			if root.Remove(dir) != nil {
+				break // it has other files
+			}
+		}
+	}
+	return nil
+}
+
+type fileState int
+
+const (
+	fileBefore fileState = iota
+	fileMoved
+	fileMissing // by a git that was about to write it, by the user, or because the checkout leaves it out
+	fileUnclear
+)
+
+// stateOf returns whether a file of the checkout is as it was, as it becomes, or neither. Git wrote
+// a file only if it was written since the move began: an older one is the user's, also where it
+// holds the same.
+func (c *checkout) stateOf(ctx context.Context, s *saver, f agency.ChangedFile, to string, since time.Time) (fileState, error) {
+	at := filepath.Join(c.path, f.Path)
+	info, err := os.Lstat(at)
+	switch {
+	case missing(err) && f.From == "":
+		return fileBefore, nil
+	case missing(err):
+		return fileMissing, nil
+	case err != nil:
+		return fileUnclear, err
+	}
+	var id string
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		id, err = s.line(ctx, "hash-object", "--path="+f.Path, "--", at)
+	case mode&os.ModeSymlink != 0:
+		var target string
+		if target, err = os.Readlink(at); err == nil {
+			id, err = s.run(ctx, target, "hash-object", "--stdin", "--no-filters")
+			id = strings.TrimSpace(id)
+		}
+	default:
+		return fileUnclear, nil
+	}
+	if err != nil {
+		return fileUnclear, err
+	}
+	written := writtenSince(info, since)
+	switch {
+	case strings.HasSuffix(f.To, " "+id) && written:
+		return fileMoved, nil
+	case strings.HasSuffix(f.From, " "+id):
+		return fileBefore, nil
+	case f.To == "" || !info.Mode().IsRegular() || !written:
+		return fileUnclear, nil
+	}
+	// A git that is killed while it writes a file leaves the beginning of it.
+	data, err := os.ReadFile(at)
+	whole, catErr := s.run(ctx, "", "cat-file", "--filters", "--end-of-options", to+":"+f.Path)
+	if err := errors.Join(err, catErr); err != nil {
+		return fileUnclear, err
+	}
+	if bytes.HasPrefix([]byte(whole), data) {
+		return fileMoved, nil
+	}
+	return fileUnclear, nil
+}
+
+// writtenSince reports whether a file was last written at or after a time. Some file systems keep
+// whole seconds.
+func writtenSince(info fs.FileInfo, since time.Time) bool {
+	at := info.ModTime()
+	if at.Nanosecond() == 0 {
+		since = since.Truncate(time.Second)
+	}
+	return !at.Before(since)
+}

@@ -1,0 +1,66 @@
+package git
+
+import (
+	"context"
+	"fmt"
+
+	"agency"
+)
+
+// CreateBranch makes a branch at a commit. An existing branch is never moved: it is
+// E_BRANCH_EXISTS.
+func (g *Refs) CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error {
+	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "--no-track", "--", branch, commit))
+	switch {
+	case err == nil:
+		return nil
+	case said(err, "already exists"):
+		return agency.Errorf(agency.CodeBranchExists, "the branch %q exists", branch).WithHint("give another name with --branch")
+	default:
+		return fmt.Errorf("create branch %q: %w", branch, err)
+	}
+}
+
+// MoveBranch moves a branch that no worktree has checked out. E_TARGET_MOVED: it does not stand at
+// from, and nothing has changed. After another error, SettleMove returns whether it has moved.
+func (g *Refs) MoveBranch(ctx context.Context, repo agency.Repo, branch, from, to, reason string) error {
+	ref := "refs/heads/" + branch
+	moving := writing(repo, ref, "update-ref", "--create-reflog", "-m", reason, "--end-of-options", ref, to, from)
+	moving.settings = []string{"core.fsync=all"}
+	_, err := g.do(ctx, moving)
+	if err == nil {
+		return nil
+	}
+	if said(err, "but expected") || said(err, "unable to resolve reference") {
+		return movedMeanwhile(branch, from)
+	}
+	// A git that was killed may have moved it first.
+	if now, unknown := g.CommitOf(context.WithoutCancel(ctx), repo, branch); unknown == nil && now == to {
+		return nil
+	}
+	return fmt.Errorf("move %q: %w", branch, err)
+}
+
+func movedMeanwhile(branch, from string) error {
+	return agency.Errorf(agency.CodeTargetMoved, "%q moved meanwhile: it is no longer at %.12s", branch, from).WithHint("try again")
+}
+
+// Pin makes git keep a commit under a ref, which must be new or have that commit already.
+func (g *Refs) Pin(ctx context.Context, repo agency.Repo, ref, commit string) error {
+	keeping := writing(repo, ref, "update-ref", "--end-of-options", ref, commit)
+	keeping.settings = []string{"core.fsync=all"}
+	if _, err := g.do(ctx, keeping); err != nil {
+		return fmt.Errorf("keep %.12s as %s: %w", commit, ref, err)
+	}
+	return nil
+}
+
+// Unpin removes refs; those that do not exist are fine.
+func (g *Refs) Unpin(ctx context.Context, repo agency.Repo, refs ...string) error {
+	for _, ref := range refs {
+		if _, err := g.do(ctx, writing(repo, ref, "update-ref", "-d", "--end-of-options", ref)); err != nil {
+			return fmt.Errorf("remove %s: %w", ref, err)
+		}
+	}
+	return nil
+}

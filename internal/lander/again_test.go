@@ -1,0 +1,75 @@
+package lander_test
+
+import (
+	"testing"
+
+	"agency"
+	"agency/internal/lander"
+)
+
+// A second landing begins where the first ended, which was squashed, so that git does not know:
+// lines that both landings change do not conflict, and nothing lands twice.
+func TestSecondLanding(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.commit("new.txt", "one\n")
+	if _, err := b.land(agency.LandingSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	b.write(b.checkout, "users.txt", "of the user\n")
+	b.git(b.checkout, "add", "-A")
+	b.git(b.checkout, "commit", "-qm", "of the user")
+	b.commit("new.txt", "two\n")
+	b.lands(map[string]string{"new.txt": "two", "users.txt": "of the user"}, 1)
+}
+
+// So it does when the first landing included files that were not committed, and that the agent
+// commits afterwards, changed or not.
+func TestLeftoversCommittedLater(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]string{"as they were": "left over", "changed": "done"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.commit("new.txt", "one\n")
+			b.write(b.worktree, "left.txt", "left over\n")
+			if _, err := b.land(agency.LandingSettings{}); err != nil {
+				t.Fatal(err)
+			}
+			b.commit("left.txt", last+"\n")
+			b.commit("new.txt", "two\n")
+			b.lands(map[string]string{"new.txt": "two", "left.txt": last}, 2)
+			b.write(b.worktree, "left.txt", "more\n")
+			b.lands(map[string]string{"new.txt": "two", "left.txt": "more"}, 0)
+		})
+	}
+}
+
+// commit commits a file in the worktree of the run, with all that is left over.
+func (b *bench) commit(name, text string) {
+	b.t.Helper()
+	b.write(b.worktree, name, text)
+	b.git(b.worktree, "add", "-A")
+	b.git(b.worktree, "commit", "-qm", "write "+name)
+}
+
+// lands reviews and lands the run, which has so many commits since the landing before. Then the
+// files of the user's checkout hold these texts.
+func (b *bench) lands(files map[string]string, commits int) {
+	b.t.Helper()
+	review, err := b.lander.Review(b.t.Context(), lander.Request{Ref: "work"})
+	if err != nil || review.Obstacle != nil || len(review.Commits) != commits {
+		b.t.Fatalf("the review has %+v, %v", review, err)
+	}
+	if _, err := b.land(agency.LandingSettings{}); err != nil {
+		b.t.Fatal(err)
+	}
+	for name, want := range files {
+		if got := b.git(b.checkout, "show", "main:"+name); got != want {
+			b.t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if _, err := b.land(agency.LandingSettings{}); !agency.IsCode(err, agency.CodeNothingToLand) {
+		b.t.Errorf("landed again: %v", err)
+	}
+}

@@ -1,0 +1,186 @@
+package lander_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/lander"
+)
+
+// faulty is a git that fails where a test says so.
+type faulty struct {
+	lander.Git
+	move   func() error // before a checkout moves
+	moved  func() error // afterwards
+	settle error
+	branch error
+}
+
+func (f *faulty) FastForward(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
+	return f.around(func() error { return f.Git.FastForward(ctx, repo, worktree, branch, from, to, reason) })
+}
+
+func (f *faulty) Back(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
+	return f.around(func() error { return f.Git.Back(ctx, repo, worktree, branch, from, to, reason) })
+}
+
+func (f *faulty) around(move func() error) error {
+	for _, step := range []func() error{f.move, move, f.moved} {
+		if step == nil {
+			continue
+		}
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *faulty) SettleMove(ctx context.Context, repo agency.Repo, worktree, branch, from, to string, since time.Time) (bool, error) {
+	if f.settle != nil {
+		return false, f.settle
+	}
+	return f.Git.SettleMove(ctx, repo, worktree, branch, from, to, since)
+}
+
+func (f *faulty) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
+	if f.branch != nil {
+		return false, f.branch
+	}
+	return f.Git.HasBranch(ctx, repo, branch)
+}
+
+// faults makes the git of a bench one that fails.
+func (b *bench) faults() *faulty {
+	f := &faulty{Git: b.lander.Git}
+	b.lander.Git = f
+	return f
+}
+
+func (b *bench) land(asked agency.LandingSettings) (*lander.Result, error) {
+	return b.lander.Land(b.t.Context(), lander.Request{Ref: "work", Asked: asked})
+}
+
+// states checks the states of all landings, the oldest first, and that git keeps the commits of
+// those that did not fail.
+func (b *bench) states(want ...agency.LandingState) {
+	b.t.Helper()
+	got := []agency.LandingState{}
+	for i := range b.rec.landings {
+		l := &b.rec.landings[i]
+		got = append(got, l.State)
+		_, err := b.try(b.checkout, "rev-parse", "--verify", "--quiet", agency.LandingRef(l.ID, "candidate"))
+		if kept := err == nil; kept == (l.State == agency.LandingFailed) {
+			b.t.Errorf("%s is %s, and its commits are kept: %v", l.ID, l.State, kept)
+		}
+	}
+	if !slices.Equal(got, want) {
+		b.t.Errorf("the landings are %v, want %v", got, want)
+	}
+}
+
+func open(t *testing.T, err error, hint string) {
+	t.Helper()
+	if !agency.IsCode(err, agency.CodeLandingOpen) || !strings.Contains(agency.AsError(err).Hint, hint) {
+		t.Errorf("got %v, hint %q, want %s with %q", err, agency.AsError(err).Hint, agency.CodeLandingOpen, hint)
+	}
+}
+
+var errKilled = agency.Errorf(agency.CodeGitFailed, "git merge: signal: killed")
+
+// A landing of which it is not known whether its target moved stays open, also where what is in the
+// way has the code of a refusal, until the next attempt can tell.
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	f := b.faults()
+	b.write(b.worktree, "new.txt", "of the run\n")
+	f.moved = func() error { return errKilled }
+	f.settle = agency.Errorf(agency.CodeTargetDirty, "the lock is in the way").WithHint("remove it")
+	_, err := b.land(agency.LandingSettings{})
+	open(t, err, "remove it; then: agency merge work")
+	b.states(agency.LandingMoving)
+	_, err = b.land(agency.LandingSettings{})
+	open(t, err, "remove it; then: agency merge work")
+
+	f.settle = nil
+	if _, err := b.land(agency.LandingSettings{}); !agency.IsCode(err, agency.CodeNothingToLand) {
+		t.Errorf("the next attempt: %v", err)
+	}
+	b.states(agency.LandingLanded)
+
+	f.settle = errKilled
+	id := string(b.rec.landings[0].ID)
+	_, err = b.lander.Undo(t.Context(), id)
+	open(t, err, "agency merge --undo "+id)
+	b.states(agency.LandingUndoing)
+	f.settle = nil
+	if result, err := b.lander.Undo(t.Context(), id); err != nil || !result.Already {
+		t.Errorf("the next attempt: %v", err)
+	}
+	b.states(agency.LandingUndone)
+}
+
+// A git that fails is no refusal: where git shows that it moved the target, the landing is done,
+// and where it shows that it did not, the landing is given up, and the next one lands.
+func TestFailureOfTheMove(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	f := b.faults()
+	b.write(b.worktree, "new.txt", "of the run\n")
+	f.move = func() error { return errKilled }
+	if _, err := b.land(agency.LandingSettings{}); !agency.IsCode(err, agency.CodeTargetDirty) {
+		t.Errorf("a git that was killed before it moved: %v", err)
+	}
+	b.states(agency.LandingFailed)
+	f.move, f.moved = nil, func() error { return errKilled }
+	if result, err := b.land(agency.LandingSettings{}); err != nil || result.Landing.State != agency.LandingLanded {
+		t.Errorf("a git that was killed after it moved: %v", err)
+	}
+	b.states(agency.LandingFailed, agency.LandingLanded)
+}
+
+// A commit that the user makes on top at once does not hide that a landing is done.
+func TestCommitOnTopAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	f := b.faults()
+	b.write(b.worktree, "new.txt", "of the run\n")
+	f.moved = func() error {
+		b.git(b.checkout, "commit", "-q", "--allow-empty", "-m", "on top")
+		return errKilled
+	}
+	if _, err := b.land(agency.LandingSettings{}); err != nil {
+		t.Error(err)
+	}
+	b.states(agency.LandingLanded)
+}
+
+// A base of which git cannot tell whether it is a branch lands nowhere. One that cannot be a branch
+// lands in the branch that is checked out.
+func TestTargetOfTheBase(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.git(b.checkout, "branch", "trunk")
+	b.write(b.worktree, "new.txt", "of the run\n")
+	f := b.faults()
+	b.rec.run.Base, f.branch = "trunk", errKilled
+	if result, err := b.land(agency.LandingSettings{}); !agency.IsCode(err, agency.CodeGitFailed) {
+		t.Errorf("landed: %+v, %v", result, err)
+	}
+	f.branch = nil
+	for _, base := range []string{"HEAD~0", ":/base " + strings.Repeat("long", 100)} {
+		b.rec.run.Base = base
+		if target, err := b.lander.Target(t.Context(), &b.rec.run, b.rec.repo, ""); err != nil || target != "main" {
+			t.Errorf("base %.10s lands in %q, %v", base, target, err)
+		}
+	}
+	b.rec.run.Base = "trunk"
+	if result, err := b.land(agency.LandingSettings{}); err != nil || result.Landing.Target != "trunk" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}

@@ -1,0 +1,375 @@
+package lander
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/landing"
+	"agency/internal/plain"
+)
+
+// plan is what a landing starts from: the sealed source and the target.
+type plan struct {
+	run       *agency.Run
+	repo      agency.Repo
+	settings  agency.LandingSettings
+	targetOld string
+	source    source
+	base      string // the source of an earlier landing that the target has, where the work since then begins; empty for none
+	landed    *agency.Landing
+	same      bool // nothing changed since then
+}
+
+// source is the work of a run.
+type source struct {
+	commit      string // with everything that is committed
+	sealed      string // with everything; the same when nothing is uncommitted
+	uncommitted []agency.FileChange
+	nested      []string
+}
+
+// plan reads everything that a landing or a review of a run depends on. The caller holds the run
+// and the repository.
+//
+// before are the sources of the landings that come before it in a queue: the target will have them.
+func (pl *planner) plan(ctx context.Context, r *agency.Run, repo agency.Repo, asked agency.LandingSettings, before ...string) (*plan, error) {
+	return pl.planWith(ctx, r, repo, asked, pl.source, before...)
+}
+
+// finder finds the work of a run.
+type finder func(context.Context, *agency.Run, agency.Repo) (source, error)
+
+func (pl *planner) planWith(ctx context.Context, r *agency.Run, repo agency.Repo, asked agency.LandingSettings, find finder, before ...string) (*plan, error) {
+	p := &plan{run: r, repo: repo}
+	target := func() error { return pl.planTarget(ctx, p, asked) }
+	source := func() (err error) { p.source, err = find(ctx, r, repo); return err }
+	if err := together(target, source); err != nil { // the source reads all files
+		if agency.IsCode(err, agency.CodeNothingToLand) {
+			err = pl.goneAfterLanding(ctx, p, err)
+		}
+		return nil, err
+	}
+	if err := pl.findLanded(ctx, p); err != nil || p.base != "" {
+		return p, err
+	}
+	return p, pl.findStack(ctx, p, before)
+}
+
+// committed returns the work of a run as if everything were committed.
+func (pl *planner) committed(ctx context.Context, r *agency.Run, repo agency.Repo) (source, error) {
+	tip, err := pl.Git.CommitOf(ctx, repo, r.Branch)
+	return source{commit: tip, sealed: tip}, err
+}
+
+// planTarget fills in the settings of a plan and where its target stands.
+func (pl *planner) planTarget(ctx context.Context, p *plan, asked agency.LandingSettings) error {
+	var err error
+	if p.settings, p.targetOld, err = pl.settingsAt(ctx, p.run, p.repo, asked); err != nil {
+		return err
+	}
+	if p.settings.Target == p.run.Branch {
+		return agency.Errorf(agency.CodeUsage, "%s is the branch of %s itself", p.run.Branch, p.run.Ref()).WithHint("name another branch: --into BRANCH")
+	}
+	if p.targetOld == "" {
+		if p.targetOld, err = pl.Git.CommitOf(ctx, p.repo, p.settings.Target); err != nil {
+			return noTarget(err, p.repo, p.settings.Target)
+		}
+	}
+	// Another name would move a branch whose checkout was not checked.
+	alias, err := pl.Git.Alias(ctx, p.repo, p.settings.Target)
+	if err == nil && alias != "" {
+		err = agency.Errorf(agency.CodeBadRef, "%s is not a branch of its own but another name of %s", p.settings.Target, plain.Visible(alias)).
+			WithHint("name that branch: --into %s", plain.ShellWord(strings.TrimPrefix(alias, "refs/heads/")))
+	}
+	return err
+}
+
+// together takes steps at the same time, and returns the error of the first of them that has one.
+func together(steps ...func() error) error {
+	errs := make([]error, len(steps))
+	var all sync.WaitGroup
+	for i, step := range steps {
+		all.Go(func() { errs[i] = step() })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// noTarget is the error, with the way out, when there is no branch to land in.
+func noTarget(err error, repo agency.Repo, target string) error {
+	if !agency.IsCode(err, agency.CodeBadRef) {
+		return err
+	}
+	none := agency.Errorf(agency.CodeBadRef, "there is no branch %q in %s to land in", target, repo.Root)
+	if name, full := strings.CutPrefix(target, "refs/heads/"); full {
+		return none.WithHint("the name of a branch has no refs/heads/: --into %s", plain.ShellWord(name))
+	}
+	return none.WithHint("%s; or make it: git -C %s branch -- %s COMMIT", agency.AsError(err).Hint, plain.ShellWord(repo.Root), plain.ShellWord(target))
+}
+
+// Target returns the branch in which the work of a run lands: asked, or the one of the settings.
+// E_BAD_REF: the repository lacks the branch.
+func (pl *planner) Target(ctx context.Context, r *agency.Run, repo agency.Repo, asked string) (string, error) {
+	settings, commit, err := pl.settingsAt(ctx, r, repo, agency.LandingSettings{Target: asked})
+	if err == nil && commit == "" {
+		_, err = pl.Git.CommitOf(ctx, repo, settings.Target)
+		err = noTarget(err, repo, settings.Target)
+	}
+	return settings.Target, err
+}
+
+// settings returns the choices of a landing with the target. agency.toml is read from the target's
+// commit, which an agent cannot change; where the file names the target, from the branch that is
+// checked out.
+func (pl *planner) settings(ctx context.Context, r *agency.Run, repo agency.Repo, asked agency.LandingSettings) (agency.LandingSettings, error) {
+	settings, _, err := pl.settingsAt(ctx, r, repo, asked)
+	return settings, err
+}
+
+// settingsAt is settings that also returns the commit of the target; empty when there is no such
+// branch.
+func (pl *planner) settingsAt(ctx context.Context, r *agency.Run, repo agency.Repo, asked agency.LandingSettings) (agency.LandingSettings, string, error) {
+	head, err := pl.Git.Head(ctx, repo)
+	if err != nil {
+		return asked, "", err
+	}
+	user := pl.Settings()
+	var ofHead agency.LandingSettings
+	headCommit := ""
+	target := asked.Target
+	if target == "" && head != "" {
+		if ofHead, headCommit, err = pl.project(ctx, repo, head); err != nil {
+			return asked, "", err
+		}
+		target = landing.Choose(asked, ofHead, user).Target
+	}
+	if target == "" {
+		target = user.Target
+	}
+	if target == "" && !strings.HasPrefix(r.Base, "agency/") && r.Base != "" && r.Base != "HEAD" && r.Base != r.Branch {
+		is, err := pl.Git.HasBranch(ctx, repo, r.Base)
+		if err != nil {
+			return asked, "", err
+		}
+		if is {
+			target = r.Base
+		}
+	}
+	if target == "" {
+		target = head
+	}
+	if target == "" {
+		return asked, "", agency.Errorf(agency.CodeUsage, "%s is on no branch, and nothing else names the branch to land in", repo.Root).
+			WithHint("name a branch: --into BRANCH; or set target under [landing] in %s", agency.ProjectFile)
+	}
+	asked.Target = target
+	if target == head && headCommit != "" {
+		return landing.Choose(asked, ofHead, user), headCommit, nil
+	}
+	project, commit, err := pl.project(ctx, repo, target)
+	return landing.Choose(asked, project, user), commit, err
+}
+
+// project returns the [landing] of agency.toml at a branch, and its commit; without the branch or
+// the file it has nothing.
+func (pl *planner) project(ctx context.Context, repo agency.Repo, branch string) (settings agency.LandingSettings, commit string, err error) {
+	commit, err = pl.Git.CommitOf(ctx, repo, branch)
+	if agency.IsCode(err, agency.CodeBadRef) || agency.IsCode(err, agency.CodeEmptyRepo) {
+		return settings, "", nil
+	}
+	if err != nil {
+		return settings, "", err
+	}
+	data, found, err := pl.Git.File(ctx, repo, commit, agency.ProjectFile, agency.ProjectLimit)
+	if err != nil || !found {
+		return settings, commit, err
+	}
+	p, err := pl.Parse(agency.ProjectFile+" of "+branch, data)
+	return p.Landing, commit, err
+}
+
+// source seals the work of a run: what is committed on its branch, and what is not. Without a
+// worktree that is its newest snapshot.
+func (pl *planner) source(ctx context.Context, r *agency.Run, repo agency.Repo) (source, error) {
+	tip, err := pl.Git.CommitOf(ctx, repo, r.Branch)
+	if err != nil && !agency.IsCode(err, agency.CodeBadRef) {
+		return source{}, err
+	}
+	if _, gone := os.Lstat(r.Worktree); r.RemovedAt != nil || errors.Is(gone, fs.ErrNotExist) {
+		return pl.saved(ctx, r, repo, tip)
+	}
+	facts, err := pl.Git.Inspect(ctx, repo, r.Worktree, "")
+	if err != nil {
+		return source{}, err
+	}
+	if facts.Branch != r.Branch && facts.Head != tip || tip == "" {
+		at := "is on no branch, at the commit " + short(facts.Head)
+		if facts.Branch != "" {
+			at = "has the branch " + facts.Branch + " checked out"
+		}
+		return source{}, agency.Errorf(agency.CodeSourceMoved, "the worktree of %s %s, not %s", r.Ref(), at, r.Branch).
+			WithHint("to land what is there, make it the branch of the run: git -C %s switch -C %s; to go back to its branch: git -C %s switch %s",
+				plain.ShellWord(r.Worktree), plain.ShellWord(r.Branch), plain.ShellWord(r.Worktree), plain.ShellWord(r.Branch))
+	}
+	s := source{commit: tip, sealed: tip}
+	if !facts.Dirty {
+		return s, nil
+	}
+	saved, nested, err := pl.Git.Seal(ctx, repo, r.Worktree, "work of "+r.Ref()+" that was not committed")
+	if err != nil {
+		return source{}, err
+	}
+	s.sealed, s.nested = saved, nested
+	s.uncommitted, err = pl.Git.Changes(ctx, repo, tip, saved)
+	return s, err
+}
+
+// saved returns the work of a run without a worktree: its branch, and the snapshot of what was not
+// committed on it.
+func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, tip string) (source, error) {
+	snapshots, err := pl.Git.Snapshots(ctx, repo, r.ID)
+	if err != nil {
+		return source{}, err
+	}
+	s := source{commit: tip, sealed: tip}
+	if len(snapshots) > 0 {
+		newest := snapshots[len(snapshots)-1]
+		// The parent of a snapshot is what was staged, whose parent is what was committed.
+		head, err := pl.Git.ResolveCommit(ctx, repo.Root, newest.Commit+"~2")
+		if agency.IsCode(err, agency.CodeBadRef) {
+			head, err = r.Commit, nil
+		}
+		if err != nil {
+			return source{}, err
+		}
+		if tip == "" || head == tip {
+			s.commit, s.sealed = head, newest.Commit
+			if s.uncommitted, err = pl.Git.Changes(ctx, repo, head, newest.Commit); err != nil {
+				return source{}, err
+			}
+			if len(s.uncommitted) == 0 {
+				s.sealed = head
+			}
+		}
+	}
+	if s.commit == "" {
+		return source{}, agency.Errorf(agency.CodeNothingToLand, "%s was removed with its branch, and nothing of it was saved", r.Ref())
+	}
+	return s, nil
+}
+
+// findLanded looks for an earlier landing of the run that the target has. The work since then
+// begins at its source: git itself does not know that the target has it, where it was squashed or
+// rebased.
+func (pl *planner) findLanded(ctx context.Context, p *plan) error {
+	all, err := pl.Store.Landings(ctx, p.run.ID)
+	if err != nil {
+		return err
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		before := &all[i]
+		if before.State != agency.LandingLanded || before.Target != p.settings.Target {
+			continue
+		}
+		has, err := pl.Git.Descends(ctx, p.repo, p.targetOld, before.Candidate)
+		if err != nil || !has {
+			return err
+		}
+		p.landed = before
+		since, err := pl.Git.Descends(ctx, p.repo, p.source.sealed, before.Source)
+		if err == nil && !since {
+			since, err = pl.sealedBefore(ctx, p, before)
+		}
+		if err != nil {
+			return err
+		}
+		if since {
+			p.base = before.Source
+		}
+		p.same, err = pl.sameTree(ctx, p.repo, p.source.sealed, before.Source)
+		return err
+	}
+	return nil
+}
+
+// goneAfterLanding returns, for a run of which nothing is left but what landed, that it has landed,
+// and else the error of its source.
+func (pl *planner) goneAfterLanding(ctx context.Context, p *plan, gone error) error {
+	all, err := pl.Store.Landings(ctx, p.run.ID)
+	if err != nil {
+		return err
+	}
+	for i := range slices.Backward(all) {
+		before := &all[i]
+		if before.State != agency.LandingLanded || before.Target != p.settings.Target {
+			continue
+		}
+		if has, err := pl.Git.Descends(ctx, p.repo, p.targetOld, before.Candidate); err != nil || !has {
+			return gone
+		}
+		p.landed = before
+		return orNothing(p, nil)
+	}
+	return gone
+}
+
+// sealedBefore reports whether the source of an earlier landing was sealed on top of a commit that
+// the run still has: with files that were not committed then, and may be now.
+func (pl *planner) sealedBefore(ctx context.Context, p *plan, before *agency.Landing) (bool, error) {
+	if p.settings.Method != agency.LandSquash {
+		return false, nil // the commits themselves land, and git knows where they begin
+	}
+	parent, err := pl.Git.ResolveCommit(ctx, p.repo.Root, before.Source+"~1")
+	if agency.IsCode(err, agency.CodeBadRef) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	messages, err := pl.Git.Messages(ctx, p.repo, parent, before.Source)
+	if err != nil || len(messages) != 1 || landing.WithTrailer(messages[0], p.run.Handle) != strings.TrimRight(messages[0], "\n")+"\n" {
+		return false, err
+	}
+	return pl.Git.Descends(ctx, p.repo, p.source.sealed, parent)
+}
+
+func (pl *planner) sameTree(ctx context.Context, repo agency.Repo, a, b string) (bool, error) {
+	one, err := pl.Git.Tree(ctx, repo, a)
+	if err != nil {
+		return false, err
+	}
+	other, err := pl.Git.Tree(ctx, repo, b)
+	return one == other, err
+}
+
+// from returns the commit after which the work of a plan begins in the history of the run.
+func (p *plan) from() string {
+	if p.base != "" {
+		return p.base
+	}
+	return p.targetOld
+}
+
+// task returns what the user asked for, of which agency keeps a file; empty for a script, and when
+// it cannot be read.
+func task(r *agency.Run) string {
+	if r.Runner.Kind == agency.Shell {
+		return ""
+	}
+	data, err := file.ReadRegular(filepath.Join(r.Dir, agency.TaskFile), agency.PromptLimit)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func short(commit string) string { return commit[:min(len(commit), 12)] }

@@ -1,0 +1,150 @@
+package lander
+
+import (
+	"context"
+
+	"agency"
+)
+
+// settleAll settles the landings that an earlier daemon left open. One that cannot be settled now
+// is tried again when its run is landed again, and by the next daemon.
+func (l *Lander) settleAll(ctx context.Context) {
+	open, err := l.Store.OpenLandings(ctx)
+	if err != nil {
+		l.Log.Error("read open landings", "err", err)
+		return
+	}
+	for i := range open {
+		if err := l.settleHeld(ctx, &open[i]); err != nil && ctx.Err() == nil {
+			l.Log.Error("settle a landing", "landing", open[i].ID, "err", err)
+		}
+	}
+	l.cleanUpAll(ctx)
+}
+
+// cleanUpAll removes the runs that an earlier daemon was to remove because they had landed. Without
+// an end here, the next daemon tries again.
+func (l *Lander) cleanUpAll(ctx context.Context) {
+	left, err := l.Store.LandingsToCleanUp(ctx)
+	if err != nil {
+		l.Log.Error("read the landings to clean up after", "err", err)
+		return
+	}
+	for i := range left {
+		if ctx.Err() != nil {
+			return
+		}
+		result := &Result{Landing: left[i]}
+		err := l.after(ctx, result)
+		for _, warning := range result.Warnings {
+			l.Log.Warn("after a landing", "landing", left[i].ID, "warning", warning)
+		}
+		if err != nil {
+			l.Log.Error("clean up after a landing", "landing", left[i].ID, "err", err)
+		}
+	}
+}
+
+func (l *Lander) settleHeld(ctx context.Context, landing *agency.Landing) error {
+	r, release, err := l.Runs.Hold(ctx, string(landing.RunID))
+	if err != nil {
+		return err
+	}
+	defer release()
+	repo, err := l.Repos.Of(ctx, r)
+	if err != nil {
+		return err
+	}
+	unlock, err := l.lockSettled(ctx, r, repo)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// lockSettled locks the repository of a run that the caller holds, with no landing of the run open.
+func (l *Lander) lockSettled(ctx context.Context, r *agency.Run, repo agency.Repo) (unlock func(), err error) {
+	if unlock, err = l.Repos.Lock(ctx, r.Repo.Fingerprint); err != nil {
+		return nil, err
+	}
+	if err := l.settleRun(ctx, r, repo); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// settleRun settles the open landings of a run. The caller holds the run and the repository.
+func (l *Lander) settleRun(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+	all, err := l.Store.Landings(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		open := &all[i]
+		if open.State != agency.LandingMoving && open.State != agency.LandingUndoing {
+			continue
+		}
+		moved, err := l.moved(ctx, r, repo, open)
+		if err != nil {
+			return err
+		}
+		if err := l.settle(ctx, repo, open, moved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved finishes or takes back what git left of an open landing, and reports whether its target has
+// moved: to the landing, or back from it. E_LANDING_OPEN: that is not known, and the landing stays
+// open.
+func (l *Lander) moved(ctx context.Context, r *agency.Run, repo agency.Repo, open *agency.Landing) (bool, error) {
+	moved, err := l.settleMove(ctx, repo, open)
+	if agency.IsCode(err, agency.CodeBadRef) {
+		return open.State == agency.LandingUndoing, nil // the target was deleted, with the landing
+	}
+	if err == nil {
+		return moved, nil
+	}
+	again, what := "agency merge "+r.Ref(), "moved"
+	if open.State == agency.LandingUndoing {
+		again, what = "agency merge --undo "+string(open.ID), "was taken back"
+	}
+	cause := agency.AsError(err)
+	unknown := agency.Errorf(agency.CodeLandingOpen, "it is not known whether %q %s, so the landing %s stays open: %s", open.Target, what, open.ID, cause.Message)
+	unknown.Details, unknown.Err = cause.Details, err
+	if cause.Hint == "" {
+		return false, unknown.WithHint("try again: %s", again)
+	}
+	return false, unknown.WithHint("%s; then: %s", cause.Hint, again)
+}
+
+func (l *Lander) settleMove(ctx context.Context, repo agency.Repo, open *agency.Landing) (bool, error) {
+	if open.State == agency.LandingMoving {
+		return l.Git.SettleMove(ctx, repo, open.Worktree, open.Target, open.MoveFrom, open.MoveTo, open.CreatedAt)
+	}
+	at, err := l.Git.Checkout(ctx, repo, open.Target)
+	if err != nil {
+		return false, err
+	}
+	return l.Git.SettleMove(ctx, repo, at, open.Target, open.Candidate, open.TargetOld, *open.EndedAt)
+}
+
+// settle records how an open landing ended. One that did not move its target is given up: the
+// client that asked for it does not know how it ended, and can ask again.
+func (l *Lander) settle(ctx context.Context, repo agency.Repo, open *agency.Landing, moved bool) error {
+	switch undoing := open.State == agency.LandingUndoing; {
+	case undoing && moved:
+		_, err := l.finishUndo(ctx, repo, open)
+		return err
+	case undoing:
+		return l.giveUpUndo(ctx, open)
+	case moved:
+		return l.finish(ctx, open)
+	default:
+		l.giveUp(ctx, repo, open, agency.Errorf(agency.CodeTargetMoved, "it was cut off before %q moved", open.Target))
+		return nil
+	}
+}

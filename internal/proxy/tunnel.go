@@ -1,0 +1,232 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agency/internal/host"
+)
+
+// tunnel answers CONNECT.
+func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	h, name, _, err := p.admit(r.Host)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	server, err := p.dial(r.Context(), r.Host)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	defer func() { _ = server.Close() }()
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		fail(w, errors.New("agency: the connection cannot be taken over"))
+		return
+	}
+	client, buffered, err := hijacker.Hijack()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	if h.Port == 0 {
+		from, err := p.checkName(client, buffered.Reader, r.Host, name)
+		if err == nil {
+			join(client, from, server)
+		}
+		return
+	}
+	// Of a port that the user named, the protocol is not known, and its server may speak first.
+	join(client, &checked{open: func() (io.Reader, error) { return p.checkNamed(client, buffered.Reader, r.Host, name) }}, server)
+}
+
+// checkName returns what a client sends in a tunnel, from the beginning, when it is TLS for the name
+// of the tunnel: behind one address there may be many names.
+func (p *Proxy) checkName(client net.Conn, in *bufio.Reader, address, name string) (io.Reader, error) {
+	_ = client.SetReadDeadline(time.Now().Add(headerTime))
+	defer func() { _ = client.SetReadDeadline(time.Time{}) }()
+	first, err := in.Peek(1)
+	if err != nil {
+		return nil, err
+	}
+	if first[0] != handshake {
+		return nil, p.refuse(address, address, "what it was sent is not TLS")
+	}
+	var seen bytes.Buffer
+	hello := &replay{from: io.TeeReader(in, &seen)}
+	asked, err := serverName(hello)
+	if err != nil {
+		return nil, p.refuse(address, "", "what it was sent is not a greeting of TLS")
+	}
+	if _, err := netip.ParseAddr(name); asked != name && (err != nil || asked != "") {
+		return nil, p.refuse(address, "", "the name in TLS is %q", shown(asked))
+	}
+	return io.MultiReader(&seen, in), nil
+}
+
+// checkNamed is checkName for a port that the user named: there, it need not be TLS.
+func (p *Proxy) checkNamed(client net.Conn, in *bufio.Reader, address, name string) (io.Reader, error) {
+	if first, err := in.Peek(1); err != nil || first[0] != handshake {
+		return in, err
+	}
+	return p.checkName(client, in, address, name)
+}
+
+// handshake is the first byte of TLS.
+const handshake = 22
+
+// serverName returns the name in the greeting of a TLS client; empty when it has none.
+func serverName(conn net.Conn) (string, error) {
+	var name string
+	var known bool
+	_ = tls.Server(conn, &tls.Config{ //nolint:gosec // the greeting is only read, and the server decides
+		MinVersion: tls.VersionTLS10,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			name, known = hello.ServerName, true
+			return nil, io.EOF
+		},
+	}).HandshakeContext(context.Background())
+	if !known {
+		return "", errors.New("no greeting")
+	}
+	return name, nil
+}
+
+// replay is a connection that can only be read.
+type replay struct {
+	net.Conn
+
+	from io.Reader
+}
+
+func (r *replay) Read(b []byte) (int, error)       { return r.from.Read(b) }
+func (r *replay) Write(b []byte) (int, error)      { return len(b), nil }
+func (r *replay) Close() error                     { return nil }
+func (r *replay) SetDeadline(time.Time) error      { return nil }
+func (r *replay) SetReadDeadline(time.Time) error  { return nil }
+func (r *replay) SetWriteDeadline(time.Time) error { return nil }
+
+// checked is a reader that is known when it is first read.
+type checked struct {
+	open func() (io.Reader, error)
+	from io.Reader
+}
+
+func (c *checked) Read(b []byte) (n int, err error) {
+	if c.from == nil {
+		if c.from, err = c.open(); err != nil {
+			return 0, err
+		}
+	}
+	return c.from.Read(b)
+}
+
+// forward connects what comes in to a host on this machine.
+func forward(l net.Listener, to host.Host) error {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer func() { _ = client.Close() }()
+			server, err := (&net.Dialer{Timeout: dialTime}).DialContext(context.Background(), "tcp", net.JoinHostPort(to.Name, strconv.Itoa(to.Port)))
+			if err != nil {
+				return
+			}
+			defer func() { _ = server.Close() }()
+			join(client, client, server)
+		}()
+	}
+}
+
+// join copies in both directions until both have ended, one has failed, or nothing came for long.
+// What the client sends is read from the reader.
+func join(client net.Conn, from io.Reader, server net.Conn) {
+	var last atomic.Int64
+	last.Store(time.Now().UnixNano())
+	copyAll := func(to, source net.Conn, from io.Reader) {
+		buf := make([]byte, 32<<10)
+		for {
+			_ = source.SetReadDeadline(time.Now().Add(idleTime))
+			n, err := from.Read(buf)
+			if n > 0 {
+				last.Store(time.Now().UnixNano())
+				if _, err := to.Write(buf[:n]); err != nil {
+					break
+				}
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, last.Load())) < idleTime {
+				continue
+			}
+			if errors.Is(err, io.EOF) {
+				if half, ok := to.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+					return
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		_, _ = client.Close(), server.Close()
+	}
+	var both sync.WaitGroup
+	both.Go(func() { copyAll(client, server, server) })
+	copyAll(server, client, from)
+	both.Wait()
+}
+
+// limited accepts a connection only when there is a slot for it.
+type limited struct {
+	net.Listener
+
+	slots chan struct{}
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	l.slots <- struct{}{}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &slotted{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+// slotted is a connection that gives its slot back.
+type slotted struct {
+	net.Conn
+
+	release func()
+}
+
+func (s *slotted) Close() error {
+	defer s.release()
+	return s.Conn.Close()
+}
+
+// CloseWrite ends what is sent.
+func (s *slotted) CloseWrite() error {
+	half, ok := s.Conn.(*net.TCPConn)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}

@@ -1,0 +1,266 @@
+package queuer
+
+import (
+	"context"
+	"slices"
+
+	"agency"
+)
+
+// AddRequest asks for runs to land when their turn comes.
+type AddRequest struct {
+	Runs    []string // references, in the order of landing
+	Into    string   // the branch; empty is the one in which a run would land
+	By      string   // a run's id, or agency.User
+	Approve bool     // a person approves the work as it is now
+	Env     []string // for the checks
+}
+
+// Item is an entry with its run.
+type Item struct {
+	Entry agency.QueueEntry
+	Run   *agency.Run
+}
+
+// Add adds runs to the ends of queues; none when one of them cannot land. A run that is in the
+// queue already stays where it is, and is approved if the request approves it. An agent that still
+// works is waited for. The errors are those of a landing.
+func (q *Queuer) Add(ctx context.Context, req *AddRequest) ([]Item, error) {
+	items := make([]Item, 0, len(req.Runs))
+	for _, ref := range req.Runs {
+		item, err := q.prepare(ctx, ref, req)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(items, func(other Item) bool { return other.Run.ID == item.Run.ID }) {
+			items = append(items, *item)
+		}
+	}
+	if err := q.addAll(ctx, items, req); err != nil {
+		for i := range items {
+			q.dropEnv(ctx, items[i].Entry.Repo)
+		}
+		return nil, err
+	}
+	for i := range items { // together, so that they are checked together
+		q.wake(agency.QueueRef{Repo: items[i].Entry.Repo, Target: items[i].Entry.Target}, req.Approve)
+	}
+	return items, nil
+}
+
+// addAll writes entries, and the environment that their checks get.
+func (q *Queuer) addAll(ctx context.Context, items []Item, req *AddRequest) error {
+	q.environs.Lock()
+	defer q.environs.Unlock()
+	for i := range items {
+		e := &items[i].Entry
+		if err := q.writeEnv(e.Repo, req.Env); err != nil {
+			return err
+		}
+		if err := q.add(ctx, e, req.Approve); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare returns the entry for a run, new or as it is in the queue.
+func (q *Queuer) prepare(ctx context.Context, ref string, req *AddRequest) (*Item, error) {
+	r, err := q.Runs.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := q.Repos.Of(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	target, err := q.Lander.Target(ctx, r, repo, req.Into)
+	if err != nil {
+		return nil, err
+	}
+	e := agency.QueueEntry{RunID: r.ID, Run: r.Ref(), Repo: r.Repo.Fingerprint, Target: target, State: agency.EntryQueued, By: req.By}
+	there, err := q.Store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: target, Run: r.ID, Open: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(there) > 0 {
+		e = there[0]
+	}
+	if q.working(r) {
+		if req.Approve {
+			return nil, agency.Errorf(agency.CodeInvalidState, "%s is at work, so there is nothing to approve yet", r.Ref()).WithHint("wait for it: agency wait %s", r.Ref())
+		}
+		return &Item{e, r}, nil
+	}
+	// Its conflicts are for its agent to solve, when its turn comes; what else is in the way is an
+	// error now.
+	chain, err := q.Lander.Chain(ctx, target, []agency.RunID{r.ID}, nil)
+	if err != nil {
+		return nil, err
+	}
+	link := &chain.Links[0]
+	if link.Err != nil && !agency.IsCode(link.Err, agency.CodeMergeConflict) {
+		return nil, link.Err
+	}
+	e.Source = link.Source
+	return &Item{e, r}, nil
+}
+
+func (q *Queuer) working(r *agency.Run) bool {
+	label := q.Status(r).Label
+	return label == agency.Working || label == agency.Active || label == agency.LabelQueued
+}
+
+// add writes an entry, or approves the one that is there.
+func (q *Queuer) add(ctx context.Context, e *agency.QueueEntry, approve bool) error {
+	if e.Seq == 0 {
+		if approve {
+			e.Approved = e.Source
+		}
+		return q.Store.AddQueueEntry(ctx, e)
+	}
+	if !approve {
+		return nil
+	}
+	source := e.Source
+	changed, err := q.Store.ChangeQueueEntries(ctx, []int64{e.Seq}, func(now *agency.QueueEntry) bool {
+		if now.State.Final() {
+			return false
+		}
+		now.Approved, now.Source = source, source
+		if now.State == agency.EntryHeld {
+			now.State, now.Reason = agency.EntryQueued, ""
+		}
+		return true
+	})
+	if err == nil {
+		*e = changed[0]
+	}
+	return err
+}
+
+// Change is what a person does to an entry.
+type Change string
+
+// The changes.
+const (
+	Hold   Change = "hold"   // the queue leaves it alone until Resume
+	Resume Change = "resume" // the queue goes on with it
+	Retry  Change = "retry"  // a failed, conflicting or held one is tried again, with the work as it is now
+	Remove Change = "remove"
+)
+
+// ChangeRequest asks for a change of the newest entry of each of some runs.
+type ChangeRequest struct {
+	Change Change
+	Runs   []string // references
+	Into   string   // the branch of the queue; empty is any
+	Env    []string // for the checks
+}
+
+// Change changes entries. One whose state does not allow it is E_INVALID_STATE; all before it in
+// the request are changed then.
+func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error) {
+	items := make([]Item, 0, len(req.Runs))
+	for _, ref := range req.Runs {
+		r, err := q.Runs.Resolve(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		e, err := q.newest(ctx, r, req.Into)
+		if err != nil {
+			return nil, err
+		}
+		if req.Change != Hold && req.Change != Remove {
+			if err := q.writeEnv(e.Repo, req.Env); err != nil {
+				return nil, err
+			}
+			defer q.dropEnv(ctx, e.Repo) // unless an entry needs it then
+		}
+		if e.State == agency.EntryFailed && req.Change == Retry {
+			added, err := q.Add(ctx, &AddRequest{Runs: []string{string(r.ID)}, Into: e.Target, By: e.By, Env: req.Env})
+			if err != nil {
+				return nil, err
+			}
+			q.wake(agency.QueueRef{Repo: e.Repo, Target: e.Target}, true)
+			items = append(items, added...)
+			continue
+		}
+		changed, err := q.Store.ChangeQueueEntries(ctx, []int64{e.Seq}, func(now *agency.QueueEntry) bool { return change(now, req.Change) })
+		if err != nil {
+			return nil, err
+		}
+		if !done(&changed[0], req.Change) {
+			return nil, agency.Errorf(agency.CodeInvalidState, "the entry of %s in the queue of %q is %s", r.Ref(), e.Target, changed[0].State).WithHint("agency queue explain %s", r.Ref())
+		}
+		items = append(items, Item{changed[0], r})
+		q.wake(agency.QueueRef{Repo: e.Repo, Target: e.Target}, req.Change == Resume || req.Change == Retry)
+	}
+	return items, nil
+}
+
+// newest returns the entry of a run that has not left its queue, else its last one.
+func (q *Queuer) newest(ctx context.Context, r *agency.Run, into string) (*agency.QueueEntry, error) {
+	all, err := q.Store.QueueEntries(ctx, agency.QueueFilter{Run: r.ID, Target: into})
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, agency.Errorf(agency.CodeInvalidState, "%s is in no queue", r.Ref()).WithHint("agency queue add %s", r.Ref())
+	}
+	for i := range slices.Backward(all) {
+		if !all[i].State.Final() {
+			return &all[i], nil
+		}
+	}
+	return &all[len(all)-1], nil
+}
+
+// change changes an entry, and reports whether it did.
+func change(e *agency.QueueEntry, change Change) bool {
+	switch {
+	case e.State.Final():
+		return false
+	case change == Hold:
+		if e.State == agency.EntryLanding {
+			return false
+		}
+		e.State, e.Reason, e.HeldFor = agency.EntryHeld, "held: agency queue hold", agency.HeldByHand
+	case change == Remove:
+		if e.State == agency.EntryLanding {
+			return false
+		}
+		e.State, e.Reason = agency.EntryDropped, "removed: agency queue rm"
+	case change == Resume && e.State == agency.EntryHeld, change == Retry && !e.State.Moving():
+		e.State, e.Reason, e.Rounds = agency.EntryQueued, "", 0
+	default:
+		return false
+	}
+	return true
+}
+
+// done reports whether an entry is as a change leaves it.
+func done(e *agency.QueueEntry, change Change) bool {
+	switch change {
+	case Hold:
+		return e.State == agency.EntryHeld
+	case Remove:
+		return e.State == agency.EntryDropped
+	default:
+		return e.State.Moving()
+	}
+}
+
+// Pause has a queue land nothing until it is resumed. What is being checked is checked to its end.
+func (q *Queuer) Pause(ctx context.Context, ref agency.QueueRef, pause bool, env []string) error {
+	if !pause {
+		if err := q.writeEnv(ref.Repo, env); err != nil {
+			return err
+		}
+	}
+	err := q.Store.ChangeQueue(ctx, ref, func(q *agency.Queue) { q.Paused = pause })
+	if err == nil {
+		q.wake(ref, !pause)
+	}
+	return err
+}

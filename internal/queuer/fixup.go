@@ -1,0 +1,58 @@
+package queuer
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"agency"
+	"agency/internal/killpoint"
+)
+
+// Beginning is a run that goes on with the work of one that was removed.
+type Beginning struct {
+	ID     agency.RunID
+	After  *agency.Run // whose runner, settings and owner it gets
+	From   string      // the commit with the work
+	Prompt string
+	Env    []string
+}
+
+// fixUp has a new run, begun from the work of a removed one, do a task. Its entry stands behind all
+// others and has as many rounds left. After a crash the run and its entry are found again by the
+// id, which follows from the entry of the removed run.
+func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, source string, t *task) (asked agency.Asked, words string, err error) {
+	env, err := l.readEnv(l.ref.Repo)
+	if err != nil {
+		return "", "", err
+	}
+	id := agency.NewRunID(e.ChangedAt, idBytes(e))
+	begun, err := l.Runs.Resolve(ctx, string(id))
+	if agency.IsCode(err, agency.CodeRunNotFound) {
+		begun, err = l.Begin(ctx, &Beginning{
+			ID: id, After: r, From: source, Env: env,
+			Prompt: "# Finish the work of " + r.Ref() + ", with which your branch begins\n\n" + t.text,
+		})
+	}
+	if err == nil && begun.RemovedAt != nil {
+		err = agency.Errorf(agency.CodeInvalidState, "%s is removed, too", begun.Ref())
+	}
+	if err != nil {
+		return agency.AskedUser, "it is removed, and no other run goes on with it: " + agency.AsError(err).Message + "; " + t.byHand + " on its branch " + r.Branch, ctx.Err()
+	}
+	killpoint.At("queue.begun")
+	there, err := l.Store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Run: id})
+	if err == nil && len(there) == 0 {
+		err = l.Store.AddQueueEntry(ctx, &agency.QueueEntry{
+			RunID: id, Repo: e.Repo, Target: e.Target, Source: source, State: agency.EntryQueued, Rounds: e.Rounds, By: e.By,
+		})
+	}
+	return agency.AskedRun, "it is removed; a new run goes on with its work: agency queue explain " + begun.Ref(), err
+}
+
+// idBytes returns the random part of the id of the run that goes on with the work of an entry.
+// Another round is another run.
+func idBytes(e *agency.QueueEntry) [10]byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", e.Repo, e.RunID, e.Seq, e.Rounds))
+	return [10]byte(sum[:10])
+}

@@ -1,6 +1,0 @@
-package runner
-
-import "os"
-
-// reserve does nothing: this system cannot reserve disk space.
-func reserve(*os.File) {}

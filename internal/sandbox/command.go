@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"cmp"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/host"
+)
+
+// Inside is the argument of agency's program that makes it the first program in a sandbox; the
+// agent's command line follows. Probe is what it runs to try a sandbox: alone to see that it
+// starts, and with a target to try the ways out.
+const (
+	Inside = "inside"
+	Probe  = "probe"
+)
+
+// ignoring is a script that starts bubblewrap with the signals ignored that the agent's terminal,
+// and a stop, send to its whole process group: bubblewrap would end at once, and the agent with it,
+// without its grace. The first program inside takes them again.
+const ignoring = `trap '' HUP INT QUIT TERM; exec "$@"`
+
+// mount is one part of the file system in a sandbox.
+type mount struct {
+	how        string // an option of bubblewrap
+	from, path string // from is empty for what comes from nowhere
+}
+
+func (m mount) args() []string {
+	if m.from == "" {
+		return []string{m.how, m.path}
+	}
+	return []string{m.how, m.from, m.path}
+}
+
+// frame returns the options of every sandbox.
+func frame(network agency.Network) []string {
+	args := []string{
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox",
+	}
+	if network != agency.NetworkFull {
+		args = append(args, "--unshare-net")
+	}
+	args = append(args, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run")
+	for _, path := range ofKernel {
+		args = append(args, "--ro-bind-try", path, path)
+	}
+	return args
+}
+
+// ofKernel are the files of /proc that set the whole machine. No namespace keeps root from writing
+// them: the kernel looks at the number of the user, and not at its rights.
+var ofKernel = []string{
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/driver", "/proc/scsi", "/proc/mtrr", "/proc/pressure",
+}
+
+// Command returns the command line and the environment of an attempt in its sandbox. At the level
+// worktree these are the attempt's own. E_CONFIG_INVALID: a path of [sandbox] would show what the
+// sandbox hides. E_SPEC_INVALID: a host cannot be reached.
+func (h *Host) Command(c *agency.Confinement) (argv []string, env agency.Environ, err error) {
+	if c.Sandbox.Level != agency.SandboxProcess {
+		return c.Argv, c.Env, nil
+	}
+	program, err := exec.LookPath(bubblewrap)
+	if err != nil {
+		return nil, nil, agency.Errorf(agency.CodeSandboxUnavailable, "bubblewrap is gone: %w", err).WithHint("sudo apt-get install bubblewrap")
+	}
+	mounts, err := allMounts(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	args := frame(c.Sandbox.Network)
+	for _, m := range mounts {
+		args = append(args, m.args()...)
+	}
+	args = append(args, "--chdir", c.Run.Worktree, "--", c.Program, Inside)
+	env = environment(c)
+	if c.Sandbox.Network == agency.NetworkAllow {
+		for _, text := range c.Hosts {
+			if _, err := host.Parse(text); err != nil {
+				return nil, nil, agency.Errorf(agency.CodeSpecInvalid, "a host for the network allow %w", err).
+					WithHint("hosts come from [sandbox] hosts, hosts of --spec, and addresses in the agent's variables")
+			}
+		}
+		ports := ports(c.Hosts)
+		args, env = append(args, Listening, ports), proxied(env, c, ports)
+	}
+	argv = append([]string{"/bin/sh", "-c", ignoring, "agency", program}, append(args, c.Argv...)...)
+	return argv, env, nil
+}
+
+// allMounts returns all mounts of a sandbox, each folder before what lies in it.
+func allMounts(c *agency.Confinement) ([]mount, error) {
+	secrets, err := hidden()
+	if err != nil {
+		return nil, err
+	}
+	home := path.Clean(c.Env.Lookup("HOME"))
+	mounts := system()
+	if path.IsAbs(home) && home != "/" {
+		mounts = append(mounts, mount{"--tmpfs", "", home})
+	}
+	mounts = append(mounts, secrets...)
+	mounts = append(mounts, programs(c, home)...)
+	mounts = append(mounts, mount{"--ro-bind", c.Git.User, filepath.Join(home, ".gitconfig")})
+	extra, err := configured(c, home)
+	if err != nil {
+		return nil, err
+	}
+	mounts = append(mounts, extra...)
+	mounts = append(mounts, state(c)...)
+	mounts = append(mounts, repository(c)...)
+	for _, path := range c.Reads {
+		mounts = append(mounts, mount{"--ro-bind", path, path})
+	}
+	for _, path := range c.Writes {
+		mounts = append(mounts, mount{"--bind", path, path})
+	}
+	mounts = append(mounts, mount{"--ro-bind", c.Program, c.Program})
+	slices.SortStableFunc(mounts, func(a, b mount) int { return cmp.Compare(depth(a.path), depth(b.path)) })
+	return mounts, nil
+}
+
+func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
+
+// repository returns the worktree, and the private repository in the place of the real one.
+func repository(c *agency.Confinement) []mount {
+	g := &c.Git
+	mounts := []mount{
+		{"--bind", c.Run.Worktree, c.Run.Worktree},
+		{"--ro-bind", filepath.Join(c.Run.Worktree, ".git"), filepath.Join(c.Run.Worktree, ".git")},
+		{"--bind", g.Dir, g.CommonDir},
+		{"--ro-bind", filepath.Join(g.Dir, "objects", "info"), filepath.Join(g.CommonDir, "objects", "info")},
+		{"--bind", g.Entry, g.Entry},
+	}
+	for _, name := range g.Protected {
+		path := filepath.Join(g.Entry, name)
+		mounts = append(mounts, mount{"--ro-bind", path, path})
+	}
+	if g.Hooks != "" {
+		mounts = append(mounts, mount{"--ro-bind", g.Hooks, filepath.Join(g.CommonDir, "hooks")})
+	}
+	for i, from := range g.Objects {
+		mounts = append(mounts, mount{"--ro-bind", from, g.Borrowed(i)})
+		if i > 0 { // the objects before it name it by this path, too
+			mounts = append(mounts, mount{"--ro-bind", from, from})
+		}
+	}
+	return mounts
+}

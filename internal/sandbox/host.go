@@ -1,0 +1,132 @@
+// Package sandbox turns the sandbox of a run into the command line that enforces it, with
+// bubblewrap; it is the first program inside, and it tries what a sandbox enforces on this host.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"agency"
+	"agency/internal/plain"
+)
+
+// Host is what sandboxes need of this machine. It remembers that they work.
+type Host struct {
+	Program string // agency's own, a static one
+
+	mu    sync.Mutex
+	works bool // bubblewrap was tried, and did all that is asked of it
+}
+
+// bubblewrap is the program that makes namespaces and mounts.
+const bubblewrap = "bwrap"
+
+// Check returns E_SANDBOX_UNAVAILABLE, with what to do, unless this host can enforce the level.
+func (h *Host) Check(ctx context.Context, level agency.SandboxLevel) error {
+	if level != agency.SandboxProcess {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.works {
+		return nil
+	}
+	refused := func(format string, args ...any) *agency.Error {
+		return agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level %s: "+format, append([]any{level}, args...)...)
+	}
+	const nearest = "; without it: --sandbox worktree, which does not keep the agent from your files"
+	if !supported {
+		return refused("it needs Linux").WithHint("the level that works here is worktree")
+	}
+	if _, err := exec.LookPath(bubblewrap); err != nil {
+		return refused("bubblewrap is not installed, or not in the PATH of the daemon").
+			WithHint("sudo apt-get install bubblewrap, or sudo dnf install bubblewrap" + nearest)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := h.try(ctx, agency.NetworkNone).CombinedOutput()
+	if err != nil {
+		words := plain.OneLine(strings.TrimSpace(string(out)))
+		if words == "" {
+			words = err.Error()
+		}
+		return refused("bubblewrap cannot make it here: %s", words).WithHint("%s%s", advice(words), nearest)
+	}
+	h.works = true
+	return nil
+}
+
+// advice returns what to do about an error of bubblewrap.
+func advice(words string) string {
+	if data, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && strings.TrimSpace(string(data)) == "1" {
+		return "AppArmor forbids user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap"
+	}
+	if data, err := os.ReadFile("/proc/sys/kernel/unprivileged_userns_clone"); err == nil && strings.TrimSpace(string(data)) == "0" {
+		return "user namespaces are forbidden: sudo sysctl kernel.unprivileged_userns_clone=1"
+	}
+	if strings.Contains(words, "proc") {
+		return "in a container, start that with --security-opt systempaths=unconfined --security-opt seccomp=unconfined"
+	}
+	return "what it can do here: bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc true"
+}
+
+// system returns the folders of the system that every sandbox reads.
+func system() []mount {
+	mounts := []mount{}
+	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"} {
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			mounts = append(mounts, mount{"--ro-bind", path, path})
+		} else if to, err := os.Readlink(path); err == nil {
+			mounts = append(mounts, mount{"--symlink", to, path})
+		}
+	}
+	// The names of hosts are often looked up by a file elsewhere.
+	if to, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && !strings.HasPrefix(to, "/etc/") {
+		mounts = append(mounts, mount{"--ro-bind", to, to})
+	}
+	return mounts
+}
+
+// mostHidden is how many entries of /etc are looked at.
+const mostHidden = 100_000
+
+// hidden returns mounts over everything in /etc that other users of the machine may not read: the
+// agent has the user's rights, which may be root's.
+func hidden() ([]mount, error) {
+	mounts, seen := []mount{}, 0
+	err := filepath.WalkDir("/etc", func(path string, entry fs.DirEntry, err error) error {
+		if seen++; seen > mostHidden {
+			return errors.New("/etc has too many files")
+		}
+		if entry == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil { // a folder that the user may not read is covered below, before it is read
+			return fs.SkipDir
+		}
+		info, err := entry.Info()
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return nil //nolint:nilerr // it is gone
+		}
+		switch perm := info.Mode().Perm(); {
+		case info.IsDir() && perm&0o005 != 0o005:
+			mounts = append(mounts, mount{"--tmpfs", "", path})
+			return fs.SkipDir
+		case !info.IsDir() && perm&0o004 == 0:
+			mounts = append(mounts, mount{"--ro-bind", os.DevNull, path})
+		}
+		return nil
+	})
+	return mounts, err
+}

@@ -1,0 +1,77 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/supervisor/standby"
+)
+
+// takeStandby takes a worktree that was made ahead, if there is one for a creation. What is done in
+// it of the setup is not done again.
+func (s *Supervisor) takeStandby(ctx context.Context, p *NewRun, commit string) {
+	p.want = standby.Want{Repo: p.repo, Base: p.Spec.BaseRef, Commit: commit, Setup: s.launcher.ahead(p)}
+	if p.standby = s.Standbys.Take(ctx, p.want); p.standby != nil && p.standby.Setup {
+		p.setup = nil
+	}
+}
+
+// refill has a worktree made ahead for the next run like one that was created.
+func (la *launcher) refill(p *NewRun) {
+	la.standbys.Refill(p.want, p.run.Worktree)
+}
+
+// ahead returns the setup of a creation as it can be done before a run is known: where the
+// repository says which files it depends on, and what it copies and links does not change
+// meanwhile. It is nil for any other.
+func (la *launcher) ahead(p *NewRun) *standby.Setup {
+	setup, root := p.setup, p.repo.Root
+	if setup == nil || len(setup.SetupInputs) == 0 || len(setup.Setup) == 0 || len(setup.Copy)+len(setup.Link) > 0 {
+		return nil
+	}
+	env := slices.Clone(p.env)
+	return &standby.Setup{
+		Key: setupKey(setup, env), Inputs: setup.SetupInputs,
+		Do: func(ctx context.Context, path, log string) error {
+			ctx, cancel := context.WithTimeout(ctx, setup.SetupTimeout)
+			defer cancel()
+			if err := setup.recheck(path); err != nil {
+				return err
+			}
+			mark := makingMark(path)
+			err := la.runSetup(ctx, agency.SetupCommand{
+				Argv: setup.argv(path), Dir: path, Env: append(placeEnv(env, path, root, la.Home, la.Socket), mark), Mark: mark, Log: log, Timeout: setup.SetupTimeout,
+			})
+			if err != nil {
+				return fmt.Errorf("the setup %w; its log is %s", err, log)
+			}
+			return nil
+		},
+	}
+}
+
+// setupKey returns a hash of what a setup depends on: its content, its program and its environment.
+func setupKey(setup *setup, env []string) string {
+	sum := sha256.New()
+	add := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
+	add(setup.hash)
+	add(setup.argv0)
+	for _, kv := range slices.Sorted(slices.Values(env)) {
+		if name, _, _ := strings.Cut(kv, "="); !denied(name, ofTerminal) {
+			add(kv)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// ofTerminal are patterns of the names of variables that describe the terminal or the login from
+// which a run was started. A setup does the same with any value of them.
+var ofTerminal = []string{
+	"_", "COLUMNS", "DBUS_SESSION_BUS_ADDRESS", "GPG_TTY", "INVOCATION_ID", "LINES", "OLDPWD", "PWD", "SHLVL", "SSH_*", "STY", "TERM*", "VTE_VERSION",
+	"WINDOWID", "XDG_SESSION_*", "XDG_VTNR",
+}

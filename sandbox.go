@@ -1,0 +1,252 @@
+package agency
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// SandboxLevel is how far the agent of a run is kept apart from the machine. A later level keeps it
+// further apart than an earlier one.
+type SandboxLevel string
+
+// The levels, the weakest first.
+const (
+	// SandboxWorktree gives the agent a worktree of its own and nothing more: it has all rights of
+	// the user.
+	SandboxWorktree SandboxLevel = "worktree"
+	// SandboxProcess gives the agent a file system, processes and a repository of its own.
+	SandboxProcess SandboxLevel = "process"
+)
+
+// SandboxLevels returns all levels, the weakest first.
+func SandboxLevels() []SandboxLevel { return []SandboxLevel{SandboxWorktree, SandboxProcess} }
+
+// Network is what an agent in a sandbox reaches.
+type Network string
+
+// The networks, the widest first.
+const (
+	NetworkFull  Network = "full"  // what the user reaches
+	NetworkAllow Network = "allow" // the hosts on a list, through agency's proxy
+	NetworkNone  Network = "none"  // nothing, not even other programs of the machine
+)
+
+// SandboxVariable is set in the environment of an agent in a sandbox, to its level.
+const SandboxVariable = "AGENCY_SANDBOX"
+
+// Networks returns all networks, the widest first.
+func Networks() []Network { return []Network{NetworkFull, NetworkAllow, NetworkNone} }
+
+// Sandbox is the sandbox of a run. Empty fields leave the choice open; the record has none.
+type Sandbox struct {
+	Level   SandboxLevel `json:"level"`
+	Network Network      `json:"network"`
+}
+
+// Check returns E_SPEC_INVALID for a sandbox that does not exist, or that cannot be kept: without a
+// network of its own, a run at the level worktree has that of the user.
+func (s Sandbox) Check() error {
+	switch {
+	case s.Level != "" && !slices.Contains(SandboxLevels(), s.Level):
+		return Errorf(CodeSpecInvalid, "there is no sandbox level %q", string(s.Level)).WithHint("the levels are %s", words(SandboxLevels()))
+	case s.Network != "" && !slices.Contains(Networks(), s.Network):
+		return Errorf(CodeSpecInvalid, "there is no network %q", string(s.Network)).WithHint("the networks are %s", words(Networks()))
+	case s.Level == SandboxWorktree && s.Network != "" && s.Network != NetworkFull:
+		return Errorf(CodeSpecInvalid, "the network %s needs the sandbox level process: at worktree an agent has the user's network", s.Network).
+			WithHint("--sandbox process --network %s", s.Network)
+	}
+	return nil
+}
+
+// Stricter returns the stricter of two sandboxes, for the level and the network alike. An empty
+// field is the least strict.
+func (s Sandbox) Stricter(than Sandbox) Sandbox {
+	if slices.Index(SandboxLevels(), s.Level) < slices.Index(SandboxLevels(), than.Level) {
+		s.Level = than.Level
+	}
+	if slices.Index(Networks(), s.Network) < slices.Index(Networks(), than.Network) {
+		s.Network = than.Network
+	}
+	return s
+}
+
+// Or returns the sandbox with its empty fields taken from another one.
+func (s Sandbox) Or(other Sandbox) Sandbox {
+	if s.Level == "" {
+		s.Level = other.Level
+	}
+	if s.Network == "" {
+		s.Network = other.Network
+	}
+	return s
+}
+
+// String returns the sandbox as users see it, such as "process, network none".
+func (s Sandbox) String() string {
+	if s.Level == SandboxWorktree {
+		return string(s.Level)
+	}
+	return fmt.Sprintf("%s, network %s", s.Level, s.Network)
+}
+
+// Enforces returns, in words, what the sandbox keeps an agent from; docs/sandbox.md has the limits.
+// The list of the level worktree is empty. It is never nil.
+func (s Sandbox) Enforces() []string {
+	if s.Level != SandboxProcess {
+		return []string{}
+	}
+	list := []string{
+		"files: it writes in its worktree, its own folder of the agent's state and [sandbox] write, and reads the system and [sandbox] read",
+		"repository: its own branch alone changes; other branches, hooks and configuration stay",
+		"processes: it sees and signals its own alone, and they end with the run",
+		"environment: it has the variables of the agent and [sandbox] env",
+	}
+	switch s.Network {
+	case NetworkNone:
+		list = append(list, "network: none")
+	case NetworkAllow:
+		list = append(list, "network: the hosts on its list alone, by name, through agency's proxy")
+	case NetworkFull:
+	}
+	return list
+}
+
+// SandboxTrial is the outcome of one try to get out of a sandbox of the level process.
+type SandboxTrial struct {
+	Network  Network `json:"network"` // of the sandbox
+	Way      string  `json:"way"`
+	Promised bool    `json:"promised"` // the sandbox is to refuse it
+	Refused  bool    `json:"refused"`
+	Reason   string  `json:"reason"` // the error that the way ended with; empty when it is open
+}
+
+func words[T ~string](all []T) string {
+	list := make([]string, 0, len(all))
+	for _, one := range all {
+		list = append(list, string(one))
+	}
+	return strings.Join(list, ", ")
+}
+
+// SandboxSettings are the parts of a sandbox that the user's configuration sets.
+type SandboxSettings struct {
+	Read  []string // absolute paths that the agent may read, in addition; never nil
+	Write []string // absolute paths that it may write; never nil
+	Env   []string // patterns of the names of variables that it gets; never nil
+	Hosts []string // that it reaches with the network allow; never nil
+}
+
+// SandboxState is where an agent's program keeps its state, as absolute paths. What does not exist
+// is left out of the sandbox.
+type SandboxState struct {
+	Read  []string // credentials, and the user's settings
+	Write []string // folders of the agent's own, which are made when they are missing
+	Own   []string // folders in whose place a run has its own, which its attempts share
+	Copy  []string // files that the program rewrites: each attempt gets copies, and yours stay
+	Env   []string // patterns of the names of the variables that it reads
+	Hosts []string // that it cannot work without
+	Set   []string // NAME=value that it needs in a sandbox
+}
+
+// Confinement is what a sandbox has to know of an attempt.
+type Confinement struct {
+	Sandbox  Sandbox
+	Settings SandboxSettings
+	State    SandboxState
+	Run      *Run
+	Argv     []string // Argv[0] is an absolute path
+	Env      Environ  // of the attempt, complete
+	Set      []string // names of its variables that the user or agency set for it
+	Git      PrivateGit
+	Program  string   // agency's own
+	Reads    []string // files of the attempt that the agent reads
+	Writes   []string // files of the attempt that the agent appends to; they exist
+	Home     string   // folder for the copies of SandboxState.Copy
+	Own      string   // folder for those of SandboxState.Own
+	Hosts    []string // that it reaches with the network allow
+}
+
+// Refusal is a host that an agent asked for and did not get.
+type Refusal struct {
+	Host   string    `json:"host"` // with its port; the agent's word
+	Reason string    `json:"reason"`
+	Entry  string    `json:"entry"` // of a list of hosts that would allow it; empty when none would
+	At     time.Time `json:"at"`    // of the first time
+	Count  int       `json:"count"` // how often, as last counted
+}
+
+// NetworkUse is what an attempt did with the network allow.
+type NetworkUse struct {
+	Hosts   []string  `json:"hosts"`   // that it reaches
+	Granted []Grant   `json:"granted"` // while it ran, or an earlier attempt
+	Refused []Refusal `json:"refused"` // each host once; at most MostRefusals
+	Problem string    `json:"problem"` // why it reaches nothing any more; empty while the proxy works
+}
+
+// Unanswered returns the refusals that the user can answer and has not.
+func (u *NetworkUse) Unanswered() []Refusal {
+	open := []Refusal{}
+	if u == nil {
+		return open
+	}
+	for _, r := range u.Refused {
+		if r.Entry != "" && !slices.ContainsFunc(u.Granted, func(g Grant) bool { return g.Entry == r.Entry }) {
+			open = append(open, r)
+		}
+	}
+	return open
+}
+
+// Grant is the user's answer to a refusal: one more entry of the list of hosts.
+type Grant struct {
+	Entry string     `json:"entry"`
+	Scope GrantScope `json:"scope"`
+	At    time.Time  `json:"at"`
+}
+
+// GrantScope is how long a grant lasts.
+type GrantScope string
+
+// The scopes of grants, the shortest first.
+const (
+	GrantOnce GrantScope = "once" // until the attempt ends
+	GrantRun  GrantScope = "run"  // for later attempts of the run too
+)
+
+// Grants returns all grants, or those that last for the run. It is never nil.
+func (u *NetworkUse) Grants(lasting bool) []Grant {
+	grants := []Grant{}
+	if u != nil {
+		grants = append(grants, u.Granted...)
+	}
+	return slices.DeleteFunc(grants, func(g Grant) bool { return lasting && g.Scope != GrantRun })
+}
+
+// Entries returns the entries of grants.
+func Entries(grants []Grant) []string {
+	entries := []string{}
+	for _, g := range grants {
+		entries = append(entries, g.Entry)
+	}
+	return entries
+}
+
+// MostRefusals is how many hosts the record of an attempt names as refused.
+const MostRefusals = 50
+
+// PrivateGit is the git directory of an agent in a sandbox: it stands in the place of the
+// repository's, whose objects it borrows.
+type PrivateGit struct {
+	Dir       string   // holds the agent's refs and new objects
+	CommonDir string   // the repository's, in whose place it stands
+	Entry     string   // the folder of the worktree in it, which is the real one
+	Protected []string // paths in Entry that the agent must not change; they exist
+	Objects   []string // folders of objects that are borrowed; Borrowed is where the agent has them
+	Hooks     string   // of the repository; empty when it has none
+	User      string   // a file with the user's own settings of git
+}
+
+// Borrowed returns the path at which an agent has the borrowed objects with an index.
+func (PrivateGit) Borrowed(i int) string { return fmt.Sprintf("/run/agency/objects/%d", i) }

@@ -1,0 +1,50 @@
+package conformance_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agency"
+	"agency/test/conformance/modelserver"
+)
+
+// Each agent works in the sandbox process: it reaches its model through agency's proxy alone,
+// writes a file and reports, and its commit is on the branch.
+func TestSandboxed(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bubblewrap is not installed: make deps")
+	}
+	for _, name := range runners() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			binary, a := installed(t, name)
+			// The name is not one that a machine resolves, so that only the proxy finds the model.
+			home := a.home
+			a.home = func(t *testing.T, dir, repo, url string) []string {
+				return home(t, dir, repo, strings.Replace(url, "127.0.0.1", "model.localhost", 1))
+			}
+			f := newFixture(t, binary, a, modelserver.Scenario{
+				{Text: "I write.", Write: &modelserver.File{Path: "greeting.txt", Content: "hello\n"}},
+				{Text: "I report.", Shell: "git add greeting.txt && git -c user.name=a -c user.email=a@b commit -qm greeting && agency report complete --summary greeted"},
+				{Text: "All done."},
+			})
+			f.addConfig("[sandbox]\nhosts = [\"" + strings.Replace(strings.TrimPrefix(f.model.URL, "http://"), "127.0.0.1", "model.localhost", 1) + "\"]\nenv = [\"SCRIPTED_KEY\"]\n")
+			spec := filepath.Join(f.dir, "spec.json")
+			write(t, spec, fmt.Sprintf(`{"prompt": {}, "runner": {"kind": %q, "dangerously_skip_permissions": true}}`, name))
+			run := f.start(a, "--spec", spec, "--headless", "--sandbox", "process", "--network", "allow", "--env", "NO_PROXY=127.0.0.1", "--env", "no_proxy=127.0.0.1")
+			ended, exit := f.wait(run)
+			if exit != 0 || ended.Status != agency.ReadyForReview || ended.Summary != "greeted" { // its own report
+				t.Fatalf("exit %d, %s %s", exit, ended.Status, ended.Summary)
+			}
+			f.output(binary, "diff", string(run.ID)) // a look at the run takes its commits over
+			if got := f.output("git", "show", run.Branch+":greeting.txt"); got != "hello\n" {
+				t.Errorf("the branch has %q", got)
+			}
+			f.until("its end", func() bool { return len(f.processes(run.ID)) == 0 })
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package crash_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// queuePoints are the points where the work on a landing queue can be interrupted, in the order in
+// which it reaches them.
+var queuePoints = []string{"queue.checked", "queue.landing", "land.recorded", "land.pinned", "land.moved", "land.merged", "queue.landed"}
+
+// A queue whose daemon is killed goes on with the next one: every run lands once, in order, and the
+// branch never stands between them.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	for _, point := range queuePoints {
+		if !whole && point != "land.moved" && point != "queue.landed" {
+			continue
+		}
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			w := newWorld(t)
+			for _, name := range []string{"one", "two"} {
+				w.must("run", "--name", name, "--headless", "--prompt", "write "+name+".txt precious\ncommit "+name)
+			}
+			w.must("wait", "one", "two")
+			w.hold(point, "queue", "add", "one", "two")
+			w.killDaemons()
+			log := func() []string {
+				return strings.Fields(w.f.Command("", "git", "log", "--reverse", "--format=%s", "main").Stdout)
+			}
+			before := log()
+			if n := len(before); n != 1 && n != 3 {
+				t.Errorf("the branch stands between the runs: %q", before)
+			}
+			w.release()
+			w.awaitClient()
+			w.await("both runs to land", func() bool {
+				shown := w.f.Agency("queue", "show", "two").Stdout + w.f.Agency("queue", "show", "one").Stdout
+				return strings.Count(shown, "landed") == 2
+			})
+			wrong := []string{}
+			if now := log(); strings.Join(now[len(now)-2:], " ") != "one two" || len(now) != 3 {
+				wrong = append(wrong, fmt.Sprintf("the branch has %q", now))
+			}
+			wrong = append(append(wrong, w.rest(false)...), w.database()...)
+			if len(wrong) > 0 {
+				t.Errorf("after %s: %s\nthe log:\n%s", time.Since(begin), strings.Join(wrong, "\n"), w.log())
+			}
+		})
+	}
+}
+
+// conflictPoints are the points where an agent is asked to solve a conflict, beginPoints those where
+// a new run goes on with the work of a removed one.
+var (
+	conflictPoints = []string{"queue.conflict", "queue.asked"}
+	beginPoints    = []string{"queue.begun", "queue.asked"}
+)
+
+// When the daemon is killed while it asks an ended agent to solve a conflict, the next one asks,
+// and the work lands. It does not ask while the agent is at work on what the first one asked.
+func TestQueueConflict(t *testing.T) {
+	t.Parallel()
+	for _, point := range conflictPoints {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for _, name := range []string{"one", "two"} {
+				w.must("run", "--name", name, "--headless", "--prompt", "write a.txt "+name+"\ncommit "+name)
+			}
+			w.must("wait", "one", "two")
+			w.hold(point, "queue", "add", "one", "two")
+			w.killDaemons()
+			w.release()
+			w.awaitClient()
+			w.await("both runs to land", func() bool {
+				shown := w.f.Agency("queue", "show", "two").Stdout + w.f.Agency("queue", "show", "one").Stdout
+				return strings.Count(shown, "landed") == 2
+			})
+			if shown := w.must("show", "two", "--json"); !strings.Contains(shown, `"number": 2`) {
+				t.Errorf("the agent was asked more than once: %s", shown)
+			}
+			if wrong := append(w.rest(false), w.database()...); len(wrong) > 0 {
+				t.Errorf("%s\nthe log:\n%s", strings.Join(wrong, "\n"), w.log())
+			}
+		})
+	}
+}
+
+// When the daemon is killed while a new run begins to solve the conflict of a removed one, the next
+// daemon finds that run again, and its work lands.
+func TestQueueRemoved(t *testing.T) {
+	t.Parallel()
+	for _, point := range beginPoints {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for _, name := range []string{"one", "two"} {
+				w.must("run", "--name", name, "--headless", "--prompt", "write a.txt "+name+"\ncommit "+name)
+			}
+			w.must("wait", "one", "two")
+			w.must("rm", "two")
+			w.hold(point, "queue", "add", "one", "two")
+			w.killDaemons()
+			w.release()
+			w.awaitClient()
+			w.await("the work of the removed run to land", func() bool {
+				return strings.Contains(w.f.Agency("queue", "show", "two-fix").Stdout, "landed")
+			})
+			if all := w.must("ls", "--all", "--json"); strings.Count(all, `"name": "two`) != 2 {
+				t.Errorf("not one run goes on with the work: %s", all)
+			}
+			if wrong := append(w.rest(false), w.database()...); len(wrong) > 0 {
+				t.Errorf("%s\nthe log:\n%s", strings.Join(wrong, "\n"), w.log())
+			}
+		})
+	}
+}

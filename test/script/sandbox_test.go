@@ -1,0 +1,29 @@
+package script_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// docs/sandbox.md lists the ways out that the script tries, with what it found.
+func TestWaysOutAreDocumented(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("testdata/sandbox-escape.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found, _ := strings.Cut(string(script), "-- want.txt --\n")
+	if strings.Count(found, "\n") < 50 {
+		t.Fatalf("the script lists only %q", found)
+	}
+	for line := range strings.Lines(found) {
+		if row := "| " + strings.Replace(strings.TrimSpace(line), ": ", " | ", 1) + " |\n"; !strings.Contains(string(docs), row) {
+			t.Errorf("docs/sandbox.md has no row %q", row)
+		}
+	}
+}
