@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -9,6 +10,10 @@ import (
 	"agency/internal/plain"
 	"agency/internal/runner"
 )
+
+// leaveLimit is how long the wrapper of an ended attempt may take to end: it reports the end of its
+// runner before its own.
+const leaveLimit = 10 * time.Second
 
 // checkProcesses finds processes that are left of ended attempts. orphans should be gone: an
 // attempt started them, or they work in a worktree that was removed. notes are others that work in
@@ -37,6 +42,9 @@ func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 	for i := range strays {
 		p := &strays[i]
 		r := byID[p.Of.Run]
+		if d.leaving(p, r) {
+			continue
+		}
 		c := api.Check{Name: "orphan process", Level: levelWarning, Fix: fmt.Sprintf("kill %d", p.PID)}
 		if p.Foreign {
 			c.Fix = "sudo " + c.Fix
@@ -56,4 +64,11 @@ func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 		orphans = append(orphans, c)
 	}
 	return orphans, notes
+}
+
+// leaving reports whether a process is the wrapper of an attempt that ended just now, which still
+// has its last steps to do.
+func (d *Doctor) leaving(p *runner.Stray, r *agency.Run) bool {
+	a := &r.Attempt
+	return p.Of.Attempt == a.Number && a.Wrapper != nil && a.Wrapper.PID == p.PID && a.EndedAt != nil && d.Elapsed(*a.EndedAt) < leaveLimit
 }
