@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,10 @@ func TestStartFailures(t *testing.T) {
 	t.Parallel()
 	script := func(t *testing.T, f *fixture, text string, mode os.FileMode) {
 		f.launch.Argv = []string{filepath.Join(f.dir, "program")}
+		// A process that begins meanwhile would hold the file open for a moment, and Linux runs no
+		// program that is open for writing.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		if err := os.WriteFile(f.launch.Argv[0], []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}

@@ -110,8 +110,7 @@ func TestStartRunsOneArgumentWithoutAShell(t *testing.T) {
 	for i, name := range []string{"plain", "with space", "$(touch x)", "a;", "x=y", "#{pid}"} {
 		out := filepath.Join(s.home, "out"+string(rune('a'+i)))
 		program := filepath.Join(s.home, name)
-		write(t, program, "#!/bin/sh\nprintf '%s\\nend\\n' \"$#\" > "+out+".tmp; mv "+out+".tmp "+out+"\n")
-		if err := os.Chmod(program, 0o700); err != nil {
+		if err := fixture.WriteProgram(program, "#!/bin/sh\nprintf '%s\\nend\\n' \"$#\" > "+out+".tmp; mv "+out+".tmp "+out+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		s.start(t, "agency_r_"+string(rune('a'+i)), program)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"agency/test/fixture"
 )
 
 // operation is an operation of a user or an agent on the run "target", with the points where it can
@@ -431,8 +433,7 @@ func (w *world) awaitStandby() {
 }
 
 func (w *world) script(name, text string) {
-	w.write(name, text)
-	if err := os.Chmod(w.path(name), 0o700); err != nil {
+	if err := fixture.WriteProgram(w.path(name), text); err != nil {
 		w.t.Fatal(err)
 	}
 }
