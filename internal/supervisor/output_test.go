@@ -211,8 +211,10 @@ func TestOutputOfALaterAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, p := w.started("fix-login")
-	mustWrite(t, filepath.Join(r.Worktree, agency.ReportFile), filled)
+	report := filepath.Join(r.Worktree, agency.ReportFile)
+	mustWrite(t, report, filled)
 	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
+	w.tick(report) // otherwise the next attempt could begin at the same time of the kernel's clock
 	p = w.resume("fix-login")
 	w.tell(p, agency.Evidence{Signal: agency.SignalTurnEnded, Text: "Fixed the typo"})
 	p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
