@@ -145,9 +145,9 @@ func TestGitLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.refused(branch, "run", "--name", "target", "--branch", r.Branch, "--prompt", asks)
-	for path := range w.locks() {
-		w.free(path)
-	}
+	w.named(branch, config) // the others went with the worktree
+	w.free(branch)
+	w.free(config)
 	w.must("run", "--name", "target", "--prompt", asks)
 	w.calm(false)
 }
