@@ -39,7 +39,10 @@ func claudeSubagentAsks(t *testing.T, binary string, a agent) {
 		t.Errorf("got %s, %+v, want what one asks", now.Status, now.Request)
 	}
 	var alerts api.ListAlertsResponse
-	f.agency(&alerts, "alerts", "--all")
+	f.until("an alert", func() bool { // it is opened a moment after the status shows
+		f.agency(&alerts, "alerts", "--all")
+		return len(alerts.Alerts) > 0
+	})
 	if len(alerts.Alerts) != 1 || alerts.Alerts[0].Kind != agency.AlertNeedsInput || alerts.Alerts[0].ResolvedAt != nil {
 		t.Errorf("got %+v, want one open alert", alerts.Alerts)
 	}
