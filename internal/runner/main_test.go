@@ -38,7 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const timeout = 15 * time.Second
+// timeout bounds every wait. Some of these programs only end after a grace of seconds, and a machine
+// can be busy with others meanwhile.
+const timeout = time.Minute
 
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {

@@ -78,7 +78,7 @@ func (s *server) start(t *testing.T, name string, argv ...string) (pane string) 
 // eventually waits until ok returns true, or fails the test and names the condition.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

@@ -17,7 +17,7 @@ import (
 )
 
 // settleTime is how long the world may take to settle.
-const settleTime = 25 * time.Second
+const settleTime = time.Minute
 
 // rest waits until nothing is wrong, and returns what is still wrong at the end of the time.
 func (w *world) rest(tmuxDied bool) []string {
