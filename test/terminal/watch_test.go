@@ -84,6 +84,7 @@ func TestWatchFitsItsTerminal(t *testing.T) {
 	asks := start(t, f, "printf '%s' '"+asking+"' >.agency/state/new && mv .agency/state/new .agency/state/runner_status.json; exec sleep 1000",
 		"--name", "fix-the-login-test")
 	start(t, f, "exec sleep 1000", "--name", "other")
+	succeeds(t, f.Agency("wait", string(asks.ID), "--for", "needs-input", "--timeout", "1m")) // the first list is shown once
 	p := shell(t, server(t, f), 80, 24)
 	p.enters("clear; agency ls; agency ls --watch; echo left with $?")
 	fits := func(columns int, words ...string) func(string) bool {
