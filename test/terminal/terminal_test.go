@@ -22,7 +22,7 @@ var bin string
 func TestMain(m *testing.M) { os.Exit(fixture.Run(m, &bin)) }
 
 // timeout bounds every wait for something to appear.
-const timeout = 30 * time.Second
+const timeout = time.Minute
 
 // need skips a test that uses a program which is not installed.
 func need(t *testing.T, program string) {
