@@ -206,6 +206,20 @@ func (b *bench) leaveWork(t *testing.T) {
 	}
 }
 
+// awaitAlert waits until an alert is open.
+func (b *bench) awaitAlert(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		r := b.run(t, b.path("repo"), "", b.bin, "alerts", "--json")
+		if strings.Contains(r.out, `"worker.needs_input"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there is no alert: %s%s", r.out, r.err)
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -222,6 +236,10 @@ func commands(t *testing.T, b *bench) {
 		switch step.name {
 		case "wait-for": // from here on the agents may do what must not yet show in the answer to their start
 			b.write(t, "go-paint", "")
+		case "session-wait-needs-user":
+			b.write(t, "go-mural", "")
+		case "watchdog-status": // which counts the alert about the question
+			b.awaitAlert(t)
 		case "report": // as if this were the worktree of a run
 			if err := os.MkdirAll(b.path("repo/"+agency.StateDir), 0o700); err != nil {
 				t.Fatal(err)

@@ -116,7 +116,7 @@ var ofEnd = []step{
 
 // ofSession are commands about sessions of a plan.
 var ofSession = []step{
-	{"session-start", "session start - --name mural", 0, "agents:\n- {id: 001, prompt: ask which colour}\n- {id: 002, prompt: say bye, after: [001]}\n"},
+	{"session-start", "session start - --name mural", 0, "agents:\n- {id: 001, prompt: \"wait-file PATH/go-mural\\nask which colour\"}\n- {id: 002, prompt: say bye, after: [001]}\n"},
 	{"session-wait-needs-user", "session wait mural --attention --timeout 30s", 8, ""},
 	{"session-wait-timeout", "session wait mural --timeout 50ms", 5, ""},
 	{"session-pause", "session pause mural", 0, ""},
