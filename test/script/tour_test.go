@@ -138,18 +138,25 @@ func (s *tourShell) block(commands string) string {
 	}
 }
 
-// see runs commands. A single command that only looks is repeated until its output is what a reader
+// see runs commands. A last command that only looks is repeated until the output is what a reader
 // would see a moment later.
 func (s *tourShell) see(commands, want string) string {
 	s.t.Helper()
-	looks := strings.Count(commands, "\n") == 1 && regexp.MustCompile(`^agency (alerts|show|explain|session show)`).MatchString(commands)
-	if *update && looks {
+	begin := strings.LastIndex(strings.TrimSuffix(commands, "\n"), "\n") + 1
+	if !regexp.MustCompile(`^agency (alerts|explain|logs|show|session show)\b`).MatchString(commands[begin:]) {
+		return s.block(commands)
+	}
+	before := ""
+	if begin > 0 {
+		before = s.block(commands[:begin])
+	}
+	if *update {
 		time.Sleep(2 * time.Second) // no file event announces the new text
 	}
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		got := s.block(commands)
-		if !looks || *update || masked(got) == masked(want) || time.Now().After(deadline) {
+		got := before + s.block(commands[begin:])
+		if *update || masked(got) == masked(want) || time.Now().After(deadline) {
 			return got
 		}
 		time.Sleep(50 * time.Millisecond)
