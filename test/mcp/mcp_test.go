@@ -243,10 +243,25 @@ func TestOutputIsTheRunsOwn(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"first", "second"} {
-		var output struct{ Lines []string }
-		c.must(&output, "run_output", object{"run": name})
-		if text := strings.Join(output.Lines, "\n"); !strings.Contains(text, "I am the "+name) || strings.Count(text, "I am the ") != 1 {
+		if text := c.awaitOutput(name, "I am the "+name); strings.Count(text, "I am the ") != 1 {
 			t.Errorf("%s shows %q", name, text)
+		}
+	}
+}
+
+// awaitOutput waits until the output of a run contains a text, and returns it: a report of the run
+// may be known before its terminal has shown what it printed.
+func (c *client) awaitOutput(run, want string) string {
+	c.t.Helper()
+	for deadline := time.Now().Add(timeout); ; time.Sleep(10 * time.Millisecond) {
+		var output struct{ Lines []string }
+		c.must(&output, "run_output", object{"run": run})
+		text := strings.Join(output.Lines, "\n")
+		if strings.Contains(text, want) {
+			return text
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%s does not show %q: %q", run, want, text)
 		}
 	}
 }
@@ -291,9 +306,7 @@ func TestOrchestrate(t *testing.T) {
 	if c.must(&all, "run_list", nil); len(all.Runs) != 1 || !slices.Equal(all.Runs[0].Tags, []string{"worker", "blue"}) {
 		t.Errorf("got %+v", all)
 	}
-	var output struct{ Lines []string }
-	c.must(&output, "run_output", object{"run": "fix"})
-	if text := strings.Join(output.Lines, "\n"); !strings.Contains(text, "hello red") || strings.ContainsAny(text, "\x1b\u202e") {
+	if text := c.awaitOutput("fix", "hello red"); strings.ContainsAny(text, "\x1b\u202e") {
 		t.Errorf("got %q", text)
 	}
 	c.must(nil, "run_explain", object{"run": "fix"})
