@@ -206,16 +206,16 @@ func (b *bench) leaveWork(t *testing.T) {
 	}
 }
 
-// awaitAlert waits until an alert is open.
-func (b *bench) awaitAlert(t *testing.T) {
+// await waits until a command prints what a pattern matches.
+func (b *bench) await(t *testing.T, pattern string, args ...string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		r := b.run(t, b.path("repo"), "", b.bin, "alerts", "--json")
-		if strings.Contains(r.out, `"worker.needs_input"`) {
+		r := b.run(t, b.path("repo"), "", b.bin, args...)
+		if regexp.MustCompile(pattern).MatchString(r.out) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("there is no alert: %s%s", r.out, r.err)
+			t.Fatalf("%q does not print %s: %s%s", args, pattern, r.out, r.err)
 		}
 	}
 }
@@ -236,10 +236,11 @@ func commands(t *testing.T, b *bench) {
 		switch step.name {
 		case "wait-for": // from here on the agents may do what must not yet show in the answer to their start
 			b.write(t, "go-paint", "")
-		case "session-wait-needs-user":
+		case "session-wait-needs-user": // the session records the pid a moment after the start
+			b.await(t, `"pid": ?[1-9]`, "session", "show", "mural", "--json")
 			b.write(t, "go-mural", "")
 		case "watchdog-status": // which counts the alert about the question
-			b.awaitAlert(t)
+			b.await(t, `"worker.needs_input"`, "alerts", "--json")
 		case "report": // as if this were the worktree of a run
 			if err := os.MkdirAll(b.path("repo/"+agency.StateDir), 0o700); err != nil {
 				t.Fatal(err)
