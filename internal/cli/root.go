@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/cli/command"
 	"agency/internal/cli/maintain"
+	"agency/internal/config"
 	"agency/internal/plain"
 )
 
@@ -56,8 +58,12 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 		return nil
 	}
 	root.PersistentFlags().BoolVar(&d.JSON, "json", false, "print exactly one JSON envelope on stdout")
-	root.PersistentFlags().StringVar(&d.ConfigPath, "config", "", "read this configuration `FILE` instead of the default one")
+	completing := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
+	root.PersistentFlags().Var(&configFlag{d, completing}, "config", "read this configuration `FILE` instead of the default one")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if own, ok := errors.AsType[*agency.Error](err); ok {
+			return own
+		}
 		wrong := agency.Errorf(agency.CodeUsage, "%s", flagProblem(err))
 		if near := nearestFlag(cmd, err); near != "" {
 			return wrong.WithHint("did you mean --%s", near)
@@ -86,6 +92,28 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args, completion.RunE, completion.DisableFlagsInUseLine = cobra.ArbitraryArgs, command.HelpOrUnknown, true
 	return root
+}
+
+// configFlag is --config. A file that does not exist is refused where the flag is read, so that no
+// command goes on without it, also none that reads no configuration. Completion goes on: a shell has
+// no place for an error.
+type configFlag struct {
+	*command.Deps
+
+	completing bool
+}
+
+func (f *configFlag) String() string { return f.ConfigPath }
+func (f *configFlag) Type() string   { return "string" }
+func (f *configFlag) Set(path string) error {
+	f.ConfigPath = path
+	if f.completing {
+		return nil
+	}
+	if path != "" {
+		path = f.Absolute(path)
+	}
+	return config.FlagFile(path)
 }
 
 // helpOn is agency help COMMAND.

@@ -130,10 +130,33 @@ func (e environment) socket(home string) (path, from, note string, err error) {
 // fileLimit is the largest configuration file that is read, in bytes.
 const fileLimit = 64 << 10
 
+// FlagFile returns what is wrong with the path that --config names, apart from what the file says.
+func FlagFile(path string) error {
+	if path == "" {
+		return agency.Errorf(agency.CodeConfigInvalid, "%s is empty", flagConfig).WithHint("name a file, or drop %s", flagConfig)
+	}
+	if _, err := os.Lstat(path); absence(err) {
+		return absent(path, flagConfig)
+	}
+	return nil
+}
+
+// flagConfig is the flag that names the configuration file.
+const flagConfig = "--config"
+
+// absence reports whether an error of a look at a path means that nothing is there.
+func absence(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// absent is the error about a file that the user named by a flag or variable.
+func absent(path, by string) error {
+	return agency.Errorf(agency.CodeConfigInvalid, "%s: it does not exist, and %s names it", path, by).
+		WithHint("create it, or drop %s", by)
+}
+
 // file finds and reads the configuration file. A file that was named explicitly must exist; without
 // a file in the default place, data is nil.
 func (e environment) file(explicit string) (path string, data []byte, err error) {
-	path, by := explicit, "--config"
+	path, by := explicit, flagConfig
 	if path == "" {
 		path, by = e.first(envConfig, envConfigOld)
 	}
@@ -153,12 +176,11 @@ func (e environment) file(explicit string) (path string, data []byte, err error)
 		return "", nil, fmt.Errorf("find configuration file: %w", err)
 	}
 	_, err = os.Lstat(path)
-	switch missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR); {
+	switch missing := absence(err); {
 	case missing && !named:
 		return path, nil, nil
 	case missing:
-		return "", nil, agency.Errorf(agency.CodeConfigInvalid, "%s: it does not exist, and %s names it", path, by).
-			WithHint("create it, or drop %s", by)
+		return "", nil, absent(path, by)
 	}
 	// Many users keep their configuration elsewhere and link to it, so links are followed here.
 	target, err := filepath.EvalSymlinks(path)

@@ -14,8 +14,8 @@ import (
 // Client returns a client of the daemon. It starts a daemon when none runs. A mistake in the
 // configuration is an error.
 func (d *Deps) Client() (*api.Client, error) {
-	if _, err := d.Config(); err != nil {
-		if agency.IsCode(err, agency.CodeConfigInvalid) {
+	if cfg, err := d.Config(); err != nil {
+		if cfg != nil && cfg.Path != "" && agency.IsCode(err, agency.CodeConfigInvalid) {
 			d.Chat("agency: note: stop, doctor and config work until it is mended: agency config edit")
 		}
 		return nil, err

@@ -61,11 +61,11 @@ func (d *Deps) Config() (*config.Config, error) {
 
 // Places returns the configuration for commands that need only its data root and socket, and that a
 // mistake in the rest must not keep from their work, such as ending an agent. It warns of the
-// mistake once. A file that --config names must exist.
+// mistake once.
 func (d *Deps) Places() (*config.Config, error) {
 	first := d.cfg == nil
 	cfg, err := d.Config()
-	if cfg == nil || err != nil && d.ConfigPath != "" && cfg.Path == "" {
+	if cfg == nil {
 		return nil, err
 	}
 	if err != nil && first {
