@@ -55,6 +55,8 @@ type Attempt struct {
 	RunnerProcess *Process   `json:"runner_process"`
 	// Network is what it did with the network allow; nil without that.
 	Network *NetworkUse `json:"network"`
+	// Limits is how its limits are enforced and which it reached; nil without any.
+	Limits *LimitUse `json:"limits"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Reported Observed `json:"-"`
 	// AgentState is the sum of this attempt's evidence.
@@ -70,6 +72,7 @@ const (
 	EndedByStop        EndedBy = "stop"         // agency stop, over the daemon's connection
 	EndedBySignal      EndedBy = "signal"       // the wrapper got SIGTERM: from a daemon without a connection, or at system shutdown
 	EndedByTimeLimit   EndedBy = "time_limit"   // --max-minutes
+	EndedByLimit       EndedBy = "limit"        // it has written more than its limit of the disk
 	EndedBySessionLost EndedBy = "session_lost" // the tmux session was killed
 	EndedByStartFailed EndedBy = "start_failed" // the program could not be started
 	EndedBySetupFailed EndedBy = "setup_failed" // the repository's setup failed, so the program was not started
@@ -152,6 +155,8 @@ type Exit struct {
 	LogLost int64 `json:"log_lost,omitempty"`
 	// Network is what a runner with the network allow did with it.
 	Network *NetworkUse `json:"network,omitempty"`
+	// Limits is how the limits of a runner were enforced, and which it reached.
+	Limits *LimitUse `json:"limits,omitempty"`
 }
 
 // Fact returns the fact that the record states about its attempt. The record alone also proves a
@@ -170,6 +175,8 @@ func (e *Exit) Failure() (Code, string) {
 		return CodeTimeLimit, "stopped at its time limit"
 	case e.EndedBy == EndedByStartFailed:
 		return CodeRunnerStartFailed, e.Error
+	case e.Limits.Cause(e.EndedBy) != nil && e.ExitCode != 0:
+		return CodeLimitReached, e.Limits.Cause(e.EndedBy).String()
 	case e.Signal != "":
 		return "", "ended by " + e.Signal
 	case e.ExitCode != 0:
@@ -190,6 +197,8 @@ type Start struct {
 	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers lack
 	// it.
 	Grace time.Duration `json:"grace,omitempty"`
+	// Limits is how the limits of the runner are enforced.
+	Limits *LimitUse `json:"limits,omitempty"`
 	// Pane is the tmux pane of the wrapper, such as "%3". Records of older wrappers lack it.
 	Pane string `json:"pane,omitempty"`
 	// TokenHash is the hash of the attempt's token. A rebuilt record recognizes its wrapper by it.

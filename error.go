@@ -71,6 +71,7 @@ const (
 	CodeApprovalRequired    Code = "E_APPROVAL_REQUIRED"
 	CodeUncommitted         Code = "E_UNCOMMITTED"
 	CodeLimit               Code = "E_LIMIT"
+	CodeLimitReached        Code = "E_LIMIT_REACHED"
 	CodeCleanupFailed       Code = "E_CLEANUP_FAILED"
 	CodeDBLocked            Code = "E_DB_LOCKED"
 	CodeDBError             Code = "E_DB_ERROR"
@@ -125,6 +126,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeRunnerDisappeared:   {ExitError, http.StatusInternalServerError},
 	CodeTimeLimit:           {ExitError, http.StatusInternalServerError},
 	CodeRunNotFound:         {ExitNotFound, http.StatusNotFound},
+	CodeLimitReached:        {ExitError, http.StatusInternalServerError},
 	CodeLimit:               {ExitConflict, http.StatusTooManyRequests},
 	CodeAlertNotFound:       {ExitNotFound, http.StatusNotFound},
 	CodeMessageNotFound:     {ExitNotFound, http.StatusNotFound},

@@ -76,12 +76,15 @@ type Launch struct {
 	// Hosts are what the runner reaches through the wrapper's proxy; nil for a sandbox without one.
 	Hosts     []string      `json:"hosts,omitzero"`
 	Headless  bool          `json:"headless"`
-	Stdin     string        `json:"stdin"`           // file that a headless runner reads; empty is /dev/null
-	TimeLimit time.Duration `json:"time_limit"`      // 0 is none
-	Grace     time.Duration `json:"grace"`           // between TERM and KILL
-	LogBytes  int64         `json:"log_bytes"`       // size at which a log loses its oldest part
-	Waits     bool          `json:"waits,omitempty"` // the runner starts when the daemon lets it
-	Trace     bool          `json:"trace,omitempty"` // the wrapper times its steps
+	Stdin     string        `json:"stdin"`              // file that a headless runner reads; empty is /dev/null
+	TimeLimit time.Duration `json:"time_limit"`         // 0 is none
+	Resources Resources     `json:"resources,omitzero"` // of the runner and all that it starts
+	// Disk are the folders whose sizes together count for Resources.Disk.
+	Disk     []string      `json:"disk,omitempty"`
+	Grace    time.Duration `json:"grace"`           // between TERM and KILL
+	LogBytes int64         `json:"log_bytes"`       // size at which a log loses its oldest part
+	Waits    bool          `json:"waits,omitempty"` // the runner starts when the daemon lets it
+	Trace    bool          `json:"trace,omitempty"` // the wrapper times its steps
 }
 
 // AttemptMark returns the variables with which the environment of every process of an attempt
@@ -110,6 +113,8 @@ type WrapperUpdate struct {
 	LogLost int64 `json:"log_lost,omitempty"`
 	// Network is what a runner with the network allow did with it.
 	Network *NetworkUse `json:"network,omitempty"`
+	// Limits is how the limits of the runner are enforced, and which it reached.
+	Limits *LimitUse `json:"limits,omitempty"`
 	// Spans are the steps of the start, if Launch.Trace asked for them.
 	Spans []Span `json:"spans,omitempty"`
 }

@@ -96,9 +96,11 @@ type Run struct {
 	StuckIntervals int    `json:"stuck_intervals"`
 	Preset         string `json:"preset"` // the preset that it was made with; empty when none
 	// Sandbox is how its agent is kept apart, in every attempt.
-	Sandbox    Sandbox `json:"sandbox"`
-	ConfigHash string  `json:"config_hash"`
-	Host       string  `json:"host"`
+	Sandbox Sandbox `json:"sandbox"`
+	// Resources are how much of the machine each attempt may use.
+	Resources  Resources `json:"resources"`
+	ConfigHash string    `json:"config_hash"`
+	Host       string    `json:"host"`
 
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"`

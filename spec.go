@@ -14,23 +14,26 @@ const PromptLimit = 16 << 20
 // repository.
 type Spec struct {
 	// Preset names a table of the configuration that supplies what the other fields leave open.
-	Preset   string       `json:"preset,omitempty"`
-	Repo     string       `json:"repo,omitempty"`       // a path in the repository
-	BaseRef  string       `json:"base_ref,omitempty"`   // default HEAD
-	Branch   string       `json:"new_branch,omitempty"` // default agency/<handle>
-	Name     string       `json:"name,omitempty"`
-	Type     string       `json:"type,omitempty"`
-	Tags     []string     `json:"tags,omitempty"`
-	Runner   SpecRunner   `json:"runner,omitzero"`
-	Prompt   SpecPrompt   `json:"prompt"`
-	Inputs   []SpecInput  `json:"inputs,omitempty"`
-	Limits   SpecLimits   `json:"limits,omitzero"`
-	Env      []string     `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
-	Headless *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends
-	Sandbox  SandboxLevel `json:"sandbox,omitempty"`  // how the agent is kept apart from the machine; empty is as configured
-	Network  Network      `json:"network,omitempty"`  // what it reaches from there; empty is as configured
-	Hosts    []string     `json:"hosts,omitempty"`    // with the network allow: what it reaches beside the configured hosts
-	NoSetup  bool         `json:"no_setup,omitempty"` // skips what the repository's agency.toml wants done in new worktrees
+	Preset  string      `json:"preset,omitempty"`
+	Repo    string      `json:"repo,omitempty"`       // a path in the repository
+	BaseRef string      `json:"base_ref,omitempty"`   // default HEAD
+	Branch  string      `json:"new_branch,omitempty"` // default agency/<handle>
+	Name    string      `json:"name,omitempty"`
+	Type    string      `json:"type,omitempty"`
+	Tags    []string    `json:"tags,omitempty"`
+	Runner  SpecRunner  `json:"runner,omitzero"`
+	Prompt  SpecPrompt  `json:"prompt"`
+	Inputs  []SpecInput `json:"inputs,omitempty"`
+	Limits  SpecLimits  `json:"limits,omitzero"`
+	// Resources are how much of the machine each attempt may use: of what is open, what is
+	// configured.
+	Resources Resources    `json:"resources,omitzero"`
+	Env       []string     `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
+	Headless  *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends
+	Sandbox   SandboxLevel `json:"sandbox,omitempty"`  // how the agent is kept apart from the machine; empty is as configured
+	Network   Network      `json:"network,omitempty"`  // what it reaches from there; empty is as configured
+	Hosts     []string     `json:"hosts,omitempty"`    // with the network allow: what it reaches beside the configured hosts
+	NoSetup   bool         `json:"no_setup,omitempty"` // skips what the repository's agency.toml wants done in new worktrees
 	// SystemPrompt describes the agent's role. It comes in addition to the task and holds for the
 	// whole run.
 	SystemPrompt string `json:"system_prompt,omitempty"`
@@ -153,6 +156,9 @@ func (s *Spec) Validate() error {
 		return bad("stuck_intervals is %d, not between 0 (as configured) and %d", s.Limits.StuckIntervals, MaxStuckIntervals)
 	case s.Limits.StallAfterMS < 0 || s.Limits.StallAfterMS > MaxStallMS:
 		return bad("stall_after_ms is %d, not between 0 (as configured) and %d", s.Limits.StallAfterMS, int64(MaxStallMS))
+	}
+	if err := s.Resources.Check(); err != nil {
+		return err
 	}
 	if err := CheckEnv(s.Env); err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, in, want string }{
 		{"an unknown key", "{\n  \"promt\": {}}", `2:3: unknown key "promt"; did you mean "prompt"?`},
-		{"an unknown key without a likeness", `{"zzzzzzzz": 1}`, `1:2: unknown key "zzzzzzzz"; known are preset, repo, base_ref, new_branch, name, type, tags, runner, prompt, inputs, limits, env, headless`},
+		{"an unknown key without a likeness", `{"zzzzzzzz": 1}`, `1:2: unknown key "zzzzzzzz"; known are preset, repo, base_ref, new_branch, name, type, tags, runner, prompt, inputs, limits, resources, env, headless`},
 		{"an unknown key inside", `{"runner": {"kind": "shell", "modle": "a"}}`, `1:30: unknown key "runner.modle"; did you mean "model"?`},
 		{"an unknown key in a list", `{"inputs": [{"path": "a"}, {"pth": "b"}]}`, `1:29: unknown key "inputs[].pth"; did you mean "path"?`},
 		{"the wrong case", `{"Name": "a"}`, `1:2: unknown key "Name"; did you mean "name"?`},
