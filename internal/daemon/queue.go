@@ -25,11 +25,16 @@ func (d *Daemon) newQueuer() *queuer.Queuer {
 		Store: d.store, Lander: d.lander, Verifier: d.verifier, Runs: d.sup.Records, Repos: d.sup.Repos, Status: d.sup.Observer.Derive,
 		Input: d.sup.Input, Inbox: d.sup.Inbox, Flag: d.sup.Marks.FlagChecks,
 		Resume: func(ctx context.Context, r *agency.Run, prompt string, env []string) error {
-			_, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-				Ref: string(r.ID), Prompt: prompt, Env: env,
-				Warn:     func(text string) { d.Log.Warn("resume a run to mend its work", "run", r.ID, "note", text) },
-				Settings: func(r *agency.Run) (agency.RunSettings, error) { return resolve.Later(d.active.config(), r) },
-			})
+			settings, err := resolve.Later(d.active.config(), r)
+			if err != nil {
+				return err
+			}
+			resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{Ref: string(r.ID), Prompt: prompt, Env: env, Settings: settings})
+			if resumed != nil {
+				for _, text := range resumed.Warnings {
+					d.Log.Warn("resume a run to mend its work", "run", r.ID, "note", text)
+				}
+			}
 			return err
 		},
 		Begin: d.goOn,
@@ -63,12 +68,11 @@ func (d *Daemon) goOn(ctx context.Context, b *queuer.Beginning) (*agency.Run, er
 	}
 	for _, spec.Name = range []string{b.After.Ref() + "-fix", ""} {
 		var r *agency.Run
-		r, err = d.sup.CreateRun(ctx, supervisor.NewRun{
-			ID: b.ID, Owner: b.After.Owner, Spec: spec, Env: b.Env, Place: at, Settings: settings,
-			Warn: func(text string) {
-				d.Log.Warn("begin a run to mend the work of another one", "run", b.ID, "note", text)
-			},
-		})
+		var warnings []string
+		r, warnings, err = d.sup.CreateRun(ctx, supervisor.NewRun{ID: b.ID, Owner: b.After.Owner, Spec: spec, Env: b.Env, Place: at, Settings: settings})
+		for _, text := range warnings {
+			d.Log.Warn("begin a run to mend the work of another one", "run", b.ID, "note", text)
+		}
 		if err == nil || !agency.IsCode(err, agency.CodeNameExists) && !agency.IsCode(err, agency.CodeSpecInvalid) {
 			return r, err
 		}

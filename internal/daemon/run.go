@@ -52,7 +52,6 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 		return api.CreateRunResponse{}, err
 	}
 	defer free()
-	warnings := []string{}
 	end := trace.Begin(ctx, "locate the repository")
 	at, err := o.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
 	end()
@@ -66,9 +65,8 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
-	r, err := o.sup.CreateRun(ctx, supervisor.NewRun{
+	r, warnings, err := o.sup.CreateRun(ctx, supervisor.NewRun{
 		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings,
-		Warn: func(text string) { warnings = append(warnings, text) },
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -89,18 +87,27 @@ func (o runOperations) resumeRun(ctx context.Context, req api.ResumeRunRequest) 
 		return api.ResumeRunResponse{}, err
 	}
 	defer free()
-	warnings := []string{}
+	r, err := o.sup.Records.Resolve(ctx, req.Run)
+	if err != nil {
+		return api.ResumeRunResponse{}, err
+	}
+	cfg, err := config.Load(req.Config, req.Env)
+	if err != nil {
+		return api.ResumeRunResponse{}, err
+	}
+	settings, err := resolve.Later(cfg, r)
+	if err != nil {
+		return api.ResumeRunResponse{}, err
+	}
 	resumed, err := o.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: req.Run, Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
-		Set: req.Set, Env: req.Env,
-		Warn:     func(text string) { warnings = append(warnings, text) },
-		Settings: resolve.LaterFrom(req.Config, req.Env),
+		Ref: string(r.ID), Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
+		Set: req.Set, Env: req.Env, Settings: settings,
 	})
 	if err != nil {
 		return api.ResumeRunResponse{}, err
 	}
 	return api.ResumeRunResponse{
-		Run: runResponse(o.sup, resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: warnings,
+		Run: runResponse(o.sup, resumed.Run).Run, Continued: resumed.Continued, Note: resumed.Note, Snapshot: resumed.Snapshot, Warnings: resumed.Warnings,
 	}, nil
 }
 

@@ -182,15 +182,3 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	}
 	return err
 }
-
-// LaterFrom returns a Later that uses the configuration that path and env name at the time of the
-// call.
-func LaterFrom(path string, env []string) func(*agency.Run) (agency.RunSettings, error) {
-	return func(r *agency.Run) (agency.RunSettings, error) {
-		cfg, err := config.Load(path, env)
-		if err != nil {
-			return agency.RunSettings{}, err
-		}
-		return Later(cfg, r)
-	}
-}

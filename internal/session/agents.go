@@ -87,12 +87,10 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Runs.CreateRun(ctx, supervisor.NewRun{
-		ID: s.ID, Owner: s.Session.Owner, Spec: spec, Env: s.Env, Place: at, Settings: settings,
-		Warn: func(text string) {
-			a.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
-		},
-	})
+	_, warnings, err := a.Runs.CreateRun(ctx, supervisor.NewRun{ID: s.ID, Owner: s.Session.Owner, Spec: spec, Env: s.Env, Place: at, Settings: settings})
+	for _, text := range warnings {
+		a.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
+	}
 	return err
 }
 
@@ -114,14 +112,24 @@ func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error
 	if err != nil {
 		return err
 	}
+	cfg, err := config.Load(again.Session.Config, again.Env)
+	if err != nil {
+		return err
+	}
+	settings, err := resolve.Later(cfg, r)
+	if err != nil {
+		return err
+	}
 	reason := cmp.Or(again.Reason, r.Attempt.Error, "it was cut off")
-	_, err = a.Runs.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: string(again.ID), Prompt: againPrompt(again.Agent.Prompt, r.Attempt.Number, reason, a.Terminals.Preview(ctx, r, outputLines)), Env: again.Env,
-		Warn: func(text string) {
-			a.Log.Warn("start agent again", "session", again.Session.ID, "agent", again.Agent.ID, "note", text)
-		},
-		Settings: resolve.LaterFrom(again.Session.Config, again.Env),
+	resumed, err := a.Runs.ResumeRun(ctx, supervisor.ResumeRequest{
+		Ref: string(again.ID), Prompt: againPrompt(again.Agent.Prompt, r.Attempt.Number, reason, a.Terminals.Preview(ctx, r, outputLines)),
+		Env: again.Env, Settings: settings,
 	})
+	if resumed != nil {
+		for _, text := range resumed.Warnings {
+			a.Log.Warn("start agent again", "session", again.Session.ID, "agent", again.Agent.ID, "note", text)
+		}
+	}
 	return err
 }
 

@@ -53,7 +53,7 @@ type Git interface {
 
 // Runs is the supervisor's access to runs.
 type Runs interface {
-	CreateRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, error)
+	CreateRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, []string, error)
 	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
 	StopAttempt(ctx context.Context, id agency.RunID, attempt int) error
 }

@@ -30,7 +30,6 @@ type NewRun struct {
 	// complete the spec.
 	Place    *Place
 	Settings agency.RunSettings
-	Warn     func(text string) // reports a problem that does not fail the creation
 
 	launching
 	project projectFile
@@ -53,10 +52,14 @@ const (
 
 // CreateRun creates a run and starts its agent. It checks everything that can be checked before it
 // creates anything, so that bad input leaves nothing behind. A later failure undoes what was made;
-// the record then keeps the run as failed and removed. When it returns nil, the runner was started
-// and may already have ended.
-func (s *Supervisor) CreateRun(ctx context.Context, asked NewRun) (*agency.Run, error) {
-	p := &asked
+// the record then keeps the run as failed and removed. When it returns no error, the runner was
+// started and may already have ended. The warnings are problems that do not fail a creation.
+func (s *Supervisor) CreateRun(ctx context.Context, asked NewRun) (r *agency.Run, warnings []string, err error) {
+	r, err = s.createRun(ctx, &asked)
+	return r, orEmpty(asked.warnings), err
+}
+
+func (s *Supervisor) createRun(ctx context.Context, p *NewRun) (*agency.Run, error) {
 	end := trace.Begin(ctx, "plan")
 	err := s.plan(ctx, p)
 	end()
@@ -122,9 +125,6 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 		if p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(p.Spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
 			return err
 		}
-	}
-	if p.setup != nil {
-		p.setup.warn = p.Warn
 	}
 	s.takeStandby(ctx, p, commit)
 	if err := s.materialise(p, commit); err != nil {
@@ -249,7 +249,7 @@ func (s *Supervisor) materialise(p *NewRun, commit string) error {
 	}
 	p.name(s.Random, s.Git, false)
 	if spec.Branch == "" && !strings.HasPrefix(r.Branch, "agency/") {
-		p.Warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
+		p.warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
 	}
 	return nil
 }

@@ -61,7 +61,10 @@ type launching struct {
 	set      []string // the names of the variables that were set for the attempt
 	setup    *setup   // nil when the repository needs none, or it is done
 	waits    bool     // the wrapper waits until it is let go
+	warnings []string // problems that do not fail the start
 }
+
+func (l *launching) warn(text string) { l.warnings = append(l.warnings, text) }
 
 // step is one step towards a running agent.
 type step struct {

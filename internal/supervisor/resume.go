@@ -19,9 +19,8 @@ type ResumeRequest struct {
 	Force    bool   // even when the configuration of the runner changed
 	NoSetup  bool   // even when the repository's setup never succeeded
 	Env      []string
-	Set      []string                                      // NAME=value, over Env; the values that an earlier attempt was given are not recorded
-	Settings func(*agency.Run) (agency.RunSettings, error) // the caller's configuration for the run
-	Warn     func(text string)                             // reports a problem that does not fail the resume
+	Set      []string           // NAME=value, over Env; the values that an earlier attempt was given are not recorded
+	Settings agency.RunSettings // the caller's configuration for the run
 }
 
 // Resumption is the result of a resume.
@@ -32,6 +31,7 @@ type Resumption struct {
 	Continued bool
 	Note      string
 	Snapshot  *agency.Saved // of the worktree before a fresh start; nil when there was nothing to save
+	Warnings  []string      // problems that did not fail the resume
 }
 
 // stepArchive is the first step of a later attempt; the others are those of a creation.
@@ -40,76 +40,84 @@ const stepArchive = "archive"
 // ResumeRun starts attempt n+1 of a run in its worktree. The error is E_INVALID_STATE while an
 // attempt lives (unless Restart stops it first), when the run or its worktree is gone, and when the
 // runner's configuration differs from the one that the run was made with (unless Force). A later
-// failure leaves the attempt failed and the worktree as it was.
+// failure leaves the attempt failed and the worktree as it was; the result then has the warnings
+// alone.
 func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumption, error) {
-	// A removal holds the run until nothing is left to resume.
-	r, err := s.Records.Resolve(ctx, req.Ref)
-	if err == nil && r.Removing != nil {
-		err = beingRemoved(r)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r, release, err := s.Records.Hold(ctx, string(r.ID))
+	r, repo, release, err := s.holdToResume(ctx, &req)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	repo, err := s.checkResumable(ctx, r, req.Restart)
-	if err != nil {
-		return nil, err
-	}
-	if req.Prompt != "" {
-		if err := agency.CheckPrompt(req.Prompt); err != nil {
-			return nil, err
-		}
-	}
-	if err := agency.CheckEnv(req.Set); err != nil {
-		return nil, err
-	}
 	l, resumption, err := s.planAttempt(ctx, r, &req)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { resumption.Warnings = orEmpty(l.warnings) }()
 	unlock, giveUp, err := s.launcher.planLaterSetup(ctx, repo, l, &req)
 	if err != nil {
-		return nil, err
+		return resumption, err
 	}
 	defer unlock()
 	if !r.Attempt.State.Final() {
 		// An agent that ended by itself meanwhile needs no stop.
 		if _, err := s.stopRun(ctx, r.ID, r.Attempt.Number, forRestart); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
-			return nil, err
+			return resumption, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout())
 	defer cancel()
 	if err := s.settler.awaitRelease(ctx, r, releaseTimeout); err != nil {
-		return nil, err
+		return resumption, err
 	}
 	if req.Fresh {
 		if resumption.Snapshot, err = s.Work.saveDirty(ctx, r, repo, "before a fresh start"); err != nil {
-			return nil, err
+			return resumption, err
 		}
 	}
 	killpoint.At("resume.saved")
 	if err := s.beginAttempt(ctx, l); err != nil {
-		return nil, err
+		return resumption, err
 	}
 	if r.Flag != nil {
-		req.Warn("it is no longer flagged: " + r.Flag.Reason)
+		l.warn("it is no longer flagged: " + r.Flag.Reason)
 	}
 	unlock() // the attempt is recorded as live
 	if giveUp {
 		if err := s.Records.FinishSteps(ctx, r.ID, l.run.Attempt.Number, stepSetup); err != nil {
-			return nil, s.settler.abort(ctx, l.run, err)
+			return resumption, s.settler.abort(ctx, l.run, err)
 		}
 	}
 	if err := s.launcher.buildAttempt(ctx, l, req.Prompt); err != nil {
-		return nil, s.settler.abort(ctx, l.run, err)
+		return resumption, s.settler.abort(ctx, l.run, err)
 	}
 	resumption.Run, err = s.Records.Run(ctx, r.ID)
 	return resumption, err
+}
+
+// holdToResume locks a run for another attempt until release is called. It refuses a run that
+// cannot have one, and a request that is not valid.
+func (s *Supervisor) holdToResume(ctx context.Context, req *ResumeRequest) (r *agency.Run, repo agency.Repo, release func(), err error) {
+	// A removal holds the run until nothing is left to resume.
+	r, err = s.Records.Resolve(ctx, req.Ref)
+	if err == nil && r.Removing != nil {
+		err = beingRemoved(r)
+	}
+	if err != nil {
+		return nil, repo, nil, err
+	}
+	if r, release, err = s.Records.Hold(ctx, string(r.ID)); err != nil {
+		return nil, repo, nil, err
+	}
+	if repo, err = s.checkResumable(ctx, r, req.Restart); err == nil && req.Prompt != "" {
+		err = agency.CheckPrompt(req.Prompt)
+	}
+	if err == nil {
+		err = agency.CheckEnv(req.Set)
+	}
+	if err != nil {
+		release()
+	}
+	return r, repo, release, err
 }
 
 // beingRemoved returns the error of a resume that comes too late.
@@ -144,10 +152,6 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 
 // planAttempt builds the command line of the next attempt without changing anything.
 func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
-	settings, err := req.Settings(r)
-	if err != nil {
-		return nil, nil, err
-	}
 	spec, err := s.Records.spec(ctx, r)
 	if err != nil {
 		return nil, nil, err
@@ -172,17 +176,18 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	first := agency.NewContract(next.Attempt.CreatedAt)
 	next.Attempt.Reported = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
+	settings := &req.Settings
 	env := append(runnerEnv(req.Env, settings.Env, settings.EnvDeny), req.Set...)
-	if missing := missingNames(spec.Env, env); len(missing) > 0 {
-		req.Warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
-	}
 	if !resumption.Continued {
 		conversation = s.Random.uuid()
 	}
 	if err := s.Sandbox.Check(ctx, r.Sandbox.Level); err != nil {
 		return nil, nil, err
 	}
-	l := &launching{run: &next, token: s.Random.token(), env: env, settings: &settings, set: append(names(settings.Env), names(req.Set)...)}
+	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, set: append(names(settings.Env), names(req.Set)...)}
+	if missing := missingNames(spec.Env, env); len(missing) > 0 {
+		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
+	}
 	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
 	}

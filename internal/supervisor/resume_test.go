@@ -16,8 +16,7 @@ import (
 func (w *world) resumeRequest(ref string) supervisor.ResumeRequest {
 	return supervisor.ResumeRequest{
 		Ref: ref, Env: []string{"PATH=/usr/bin"},
-		Settings: func(*agency.Run) (agency.RunSettings, error) { return w.settings(), nil },
-		Warn:     func(text string) { w.warnings = append(w.warnings, text) },
+		Settings: w.settings(),
 	}
 }
 
@@ -57,8 +56,8 @@ func TestResume(t *testing.T) {
 	if w.count(r.ID, agency.AttemptCreated) != 1 || w.count(r.ID, agency.AttemptEnded) != 1 || w.count(r.ID, agency.RunUnflagged) != 1 {
 		t.Errorf("events: got %v", w.events(r.ID))
 	}
-	if want := []string{"it is no longer flagged: the test is flaky"}; got.Run.Flag != nil || !slices.Equal(w.warnings, want) {
-		t.Errorf("flag %+v, warnings %q", got.Run.Flag, w.warnings)
+	if want := []string{"it is no longer flagged: the test is flaky"}; got.Run.Flag != nil || !slices.Equal(got.Warnings, want) {
+		t.Errorf("flag %+v, warnings %q", got.Run.Flag, got.Warnings)
 	}
 }
 
@@ -86,18 +85,11 @@ func TestResumeIsRefused(t *testing.T) {
 		"another program": {agency.CodeInvalidState, func(w *world, _ *agency.Run, _ *supervisor.ResumeRequest) {
 			w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.Argv[0] = "/opt/sh" }
 		}, false},
-		"other arguments": {agency.CodeInvalidState, func(w *world, _ *agency.Run, req *supervisor.ResumeRequest) {
-			settings := w.settings()
-			settings.DefaultArgs = []string{"--sandbox", "danger-full-access"}
-			req.Settings = func(*agency.Run) (agency.RunSettings, error) { return settings, nil }
+		"other arguments": {agency.CodeInvalidState, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) {
+			req.Settings.DefaultArgs = []string{"--sandbox", "danger-full-access"}
 		}, false},
 		"blank prompt": {agency.CodeSpecInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Prompt = " " }, false},
-		"configuration": {agency.CodeConfigInvalid, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) {
-			req.Settings = func(*agency.Run) (agency.RunSettings, error) {
-				return agency.RunSettings{}, agency.Errorf(agency.CodeConfigInvalid, "no such runner")
-			}
-		}, false},
-		"unknown": {agency.CodeRunNotFound, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Ref = "unknown" }, false},
+		"unknown":      {agency.CodeRunNotFound, func(_ *world, _ *agency.Run, req *supervisor.ResumeRequest) { req.Ref = "unknown" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -396,11 +388,12 @@ func TestResumeEnv(t *testing.T) {
 		p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 		req := w.resumeRequest("fix-login")
 		req.Set = test.set
-		if _, err := w.sup.ResumeRun(t.Context(), req); err != nil || test.code != "" {
+		got, err := w.sup.ResumeRun(t.Context(), req)
+		if err != nil || test.code != "" {
 			wantCode(t, err, test.code)
 			continue
 		}
-		warned := strings.Join(w.warnings, "\n")
+		warned := strings.Join(got.Warnings, "\n")
 		if (test.missing == "") != (warned == "") || !strings.Contains(warned, test.missing) || strings.Contains(warned, "secret") {
 			t.Errorf("%q: warned %q", test.set, warned)
 		}

@@ -25,7 +25,6 @@ type setup struct {
 	argv0   string // the program, as an absolute path; empty for a file of the worktree
 	again   string // the command that trusts changed content
 	without string // the command that starts the run without setup
-	warn    func(text string)
 }
 
 // RunSetup runs a setup to its end and ends what it leaves behind. If the program fails, or is not
@@ -46,7 +45,7 @@ func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	if err := p.recheck(r.Worktree); err != nil {
 		return err
 	}
-	if err := la.projects.shareFiles(ctx, sharing{r.Repo, r.Worktree, &p.Project, r.Attempt.Number > 1, p.warn}); err != nil {
+	if err := la.projects.shareFiles(ctx, sharing{r.Repo, r.Worktree, &p.Project, r.Attempt.Number > 1, l.warn}); err != nil {
 		return err
 	}
 	killpoint.At("setup.shared")
@@ -141,9 +140,6 @@ func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *lau
 			"agency trust --run "+r.Ref(), "agency resume --no-setup "+r.Ref())
 		if err != nil {
 			return nil, false, err
-		}
-		if l.setup != nil {
-			l.setup.warn = req.Warn
 		}
 	}
 	unlock, err = la.projects.lockSolo(ctx, &project.Project, repo, r.ID)

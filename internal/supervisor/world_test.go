@@ -152,7 +152,6 @@ func (w *world) request(name string) supervisor.NewRun {
 		},
 		Env:      []string{"PATH=/usr/bin", "HOME=/home/u"},
 		Settings: w.settings(),
-		Warn:     func(text string) { w.warnings = append(w.warnings, text) },
 	}
 }
 
@@ -171,7 +170,9 @@ func (w *world) createRun(ctx context.Context, req supervisor.NewRun) (*agency.R
 	if req.Place, err = w.sup.Projects.Locate(ctx, w.root, req.Spec.Repo, req.Spec.BaseRef); err != nil {
 		return nil, err
 	}
-	return w.sup.CreateRun(ctx, req)
+	r, warnings, err := w.sup.CreateRun(ctx, req)
+	w.warnings = append(w.warnings, warnings...)
+	return r, err
 }
 
 func (w *world) create(name string) *agency.Run {
