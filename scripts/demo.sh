@@ -5,7 +5,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 agency=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-root=$(mktemp -d "${TMPDIR:-/tmp}/agency-demo.XXXXXX")
+root=$(mktemp -d /tmp/agency-demo.XXXXXX) # short, for the paths of sockets and for the hints
 
 export AGENCY_HOME="$root/data" AGENCY_CONFIG="$root/config.toml"
 unset AGENCY_SOCKET agency_SOCKET agency_CONFIG 2>/dev/null || true
@@ -20,6 +20,21 @@ default_args = ["{prompt_file}"]
 [tmux]
 socket = "$root/tmux"
 TOML
+
+cat >"$root/env" <<ENV
+cd '$root/project'
+export AGENCY_HOME='$AGENCY_HOME' AGENCY_CONFIG='$AGENCY_CONFIG' PATH='$(dirname "$agency")':"\$PATH"
+ENV
+cat >"$root/end" <<END
+. '$root/env'
+agency stop --all
+agency daemon stop
+tmux -S '$root/tmux' kill-server 2>/dev/null
+cd / && rm -rf '$root'
+END
+# A demo that fails or is interrupted leaves nothing behind.
+trap 'kill "${watch:-}" 2>/dev/null; sh "$root/end" >/dev/null 2>&1' EXIT
+trap 'exit 130' INT TERM
 
 git clone --quiet -- "$here" "$root/project"
 cd "$root/project"
@@ -52,24 +67,11 @@ exit 1'
 echo
 "$agency" ls --watch &
 watch=$!
-trap 'kill "$watch" 2>/dev/null || true' EXIT
 "$agency" wait finish asker breaks --timeout 60s >/dev/null || true
 sleep 1
 kill "$watch" 2>/dev/null || true
 wait "$watch" 2>/dev/null || true
 trap - EXIT
-
-cat >"$root/env" <<ENV
-cd '$root/project'
-export AGENCY_HOME='$AGENCY_HOME' AGENCY_CONFIG='$AGENCY_CONFIG' PATH='$(dirname "$agency")':"\$PATH"
-ENV
-cat >"$root/end" <<END
-. '$root/env'
-agency stop --all
-agency daemon stop
-tmux -S '$root/tmux' kill-server 2>/dev/null
-cd / && rm -rf '$root'
-END
 
 cat <<TEXT
 

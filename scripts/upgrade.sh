@@ -8,4 +8,4 @@ git archive "$1" | tar -x -C "$folder"
 # An older program cannot read the record of a newer one with more migrations, and says so.
 record=same
 git diff --quiet "$1" -- internal/sqlite/migrations || record=older
-AGENCY_BEFORE="$folder/before" AGENCY_BEFORE_RECORD=$record go test -count=1 -run TestUpgrade ./test/script
+AGENCY_BEFORE="$folder/before" AGENCY_BEFORE_RECORD=$record go test -count=1 -run 'TestUpgrade|TestScripts/everyday_upgrade$' ./test/script

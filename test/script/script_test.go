@@ -46,10 +46,12 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"alive":      alive,
+			"before":     beforeCommand,
 			"fake":       fake,
 			"eventually": eventually,
 			"mksocket":   mksocket,
 			"handle":     handle,
+			"source":     source,
 			"bigfile":    bigfile,
 			"mkfifo":     mkfifo,
 			"sigkill":    sigkill,
@@ -68,6 +70,10 @@ func condition(name string) (bool, error) {
 	case "reftable": // git knows it
 		usage, _ := exec.Command("git", "init", "-h").CombinedOutput()
 		return strings.Contains(string(usage), "--ref-format"), nil
+	case "checkout": // not the unpacked archive of a release
+		return fileExists("../../.git"), nil
+	case "same-record":
+		return os.Getenv("AGENCY_BEFORE_RECORD") != "older", nil
 	case "root":
 		return os.Getuid() == 0, nil
 	case "linux":
@@ -145,6 +151,28 @@ func fake(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("PATH", dir+string(os.PathListSeparator)+ts.Getenv("PATH"))
 	ts.Setenv("FORGE_STATE", filepath.Join(dir, "state.json"))
 	ts.Setenv("FORGE_REPO", ts.Getenv("WORK")+"/origin.git")
+}
+
+// beforeCommand is before VAR: the path of the program of another version becomes the variable.
+func beforeCommand(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: before VAR")
+	}
+	program, err := before()
+	ts.Check(err)
+	ts.Setenv(args[0], program)
+}
+
+// source: SOURCE becomes the folder of agency's source, and go has the caches of the tests.
+func source(ts *testscript.TestScript, _ bool, _ []string) {
+	folder, err := filepath.Abs("../..")
+	ts.Check(err)
+	ts.Setenv("SOURCE", folder)
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	ts.Check(err)
+	for i, path := range strings.Fields(string(out)) {
+		ts.Setenv([]string{"GOCACHE", "GOMODCACHE"}[i], path)
+	}
 }
 
 // handle VAR: the last line of stdout becomes the variable.

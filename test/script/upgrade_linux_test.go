@@ -31,7 +31,10 @@ func (s started) asks() bool {
 func TestReadersOutliveUpgrade(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
-	old := sameCommit(t)
+	old, err := sameCommit()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r := f.Command("", old, "run", "--runner", "shell", "--name", "first", "--prompt", `echo begun; read line; agency messages send --owner --text "good morning"; sleep 1000`); r.Exit != 0 {
 		t.Fatal(r.Stderr)
 	}

@@ -15,23 +15,22 @@ import (
 	"agency/test/fixture"
 )
 
-// before returns the program of another version: AGENCY_BEFORE, which make upgrade builds from
-// another commit, or sameCommit.
-func before(t *testing.T) string {
-	t.Helper()
+// before returns the path of the program of another version: AGENCY_BEFORE, which make upgrade builds
+// from another commit, or that of sameCommit.
+func before() (string, error) {
 	if path := os.Getenv("AGENCY_BEFORE"); path != "" {
-		return path
+		return path, nil
 	}
-	return sameCommit(t)
+	return sameCommit()
 }
 
-// sameCommit returns the program of another version that has the same operations.
-func sameCommit(t *testing.T) string {
-	t.Helper()
-	if out, err := buildSameCommit(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+// sameCommit returns the path of the program of another version that has the same operations.
+func sameCommit() (string, error) {
+	out, err := buildSameCommit()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
 	}
-	return filepath.Join(bin, "agency-v0.0.1")
+	return filepath.Join(bin, "agency-v0.0.1"), err
 }
 
 // buildSameCommit builds the program of sameCommit once for all tests.
@@ -95,7 +94,10 @@ func (s started) printed() string {
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
-	old := before(t)
+	old, err := before()
+	if err != nil {
+		t.Fatal(err)
+	}
 	must := func(r fixture.Result) string {
 		t.Helper()
 		if r.Exit != 0 {
