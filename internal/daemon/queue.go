@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"agency"
@@ -13,7 +11,6 @@ import (
 	"agency/internal/policy"
 	"agency/internal/queue"
 	"agency/internal/queuer"
-	"agency/internal/resolve"
 	"agency/internal/session"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
@@ -21,63 +18,17 @@ import (
 
 // newQueuer makes the part that works on landing queues.
 func (d *Daemon) newQueuer() *queuer.Queuer {
+	fixups := session.Fixups{Runs: d.sup, Projects: d.sup.Projects, Spec: d.sup.Records.Spec, Config: d.active.config, Log: d.Log}
 	return queuer.New(queuer.Deps{
 		Store: d.store, Lander: d.lander, Verifier: d.verifier, Runs: d.sup.Records, Repos: d.sup.Repos, Status: d.sup.Observer.Derive,
 		Input: d.sup.Input, Inbox: d.sup.Inbox, Flag: d.sup.Marks.FlagChecks,
-		Resume: func(ctx context.Context, r *agency.Run, prompt string, env []string) error {
-			settings, err := resolve.Later(d.active.config(), r)
-			if err != nil {
-				return err
-			}
-			resumed, err := d.sup.ResumeRun(ctx, supervisor.ResumeRequest{Ref: string(r.ID), Prompt: prompt, Env: env, Settings: settings})
-			if resumed != nil {
-				for _, text := range resumed.Warnings {
-					d.Log.Warn("resume a run to mend its work", "run", r.ID, "note", text)
-				}
-			}
-			return err
-		},
-		Begin: d.goOn,
+		Resume: fixups.Resume, Begin: fixups.Begin,
 		Settings: func() queuer.Settings {
 			cfg := d.active.config()
 			return queuer.Settings{Batch: cfg.Queue.Batch, Parallel: cfg.Queue.Parallel, Approve: cfg.Queue.Approve == config.ApproveAgents, Deny: cfg.Env.Deny}
 		},
 		Home: d.Config.Home, Log: d.Log,
 	})
-}
-
-// goOn makes a run like one that was removed, to go on with its work.
-func (d *Daemon) goOn(ctx context.Context, b *queuer.Beginning) (*agency.Run, error) {
-	data, err := d.sup.Records.Spec(ctx, b.After.ID)
-	if err != nil {
-		return nil, err
-	}
-	var spec agency.Spec
-	if err := json.Unmarshal(data, &spec); err != nil {
-		return nil, fmt.Errorf("read the spec of %s: %w", b.After.Ref(), err)
-	}
-	spec.BaseRef, spec.Branch, spec.Inputs, spec.Env = b.From, "", nil, nil // the record has no values of an environment
-	spec.Prompt = agency.SpecPrompt{Text: b.Prompt}
-	settings, err := resolve.Later(d.active.config(), b.After)
-	if err != nil {
-		return nil, err
-	}
-	at, err := d.sup.Projects.Locate(ctx, spec.Repo, spec.Repo, spec.BaseRef)
-	if err != nil {
-		return nil, err
-	}
-	for _, spec.Name = range []string{b.After.Ref() + "-fix", ""} {
-		var r *agency.Run
-		var warnings []string
-		r, warnings, err = d.sup.CreateRun(ctx, supervisor.NewRun{ID: b.ID, Owner: b.After.Owner, Spec: spec, Env: b.Env, Place: at, Settings: settings})
-		for _, text := range warnings {
-			d.Log.Warn("begin a run to mend the work of another one", "run", b.ID, "note", text)
-		}
-		if err == nil || !agency.IsCode(err, agency.CodeNameExists) && !agency.IsCode(err, agency.CodeSpecInvalid) {
-			return r, err
-		}
-	}
-	return nil, err
 }
 
 // queueOperations serve the operations on landing queues.
