@@ -23,6 +23,30 @@ func WriteDurable(path string, data []byte) error {
 	return write(path, data, 0o600, true)
 }
 
+// Flush makes a file that was written, and its name, durable.
+func Flush(path string) error {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("flush %s: %w", path, err)
+	}
+	defer func() { _ = dir.Close() }()
+	f, err := dir.Open(filepath.Base(path))
+	if err != nil {
+		return fmt.Errorf("flush %s: %w", path, err)
+	}
+	err = f.Sync()
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = sync(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("flush %s: %w", path, err)
+	}
+	return nil
+}
+
 // Edit is WriteDurable for a file of the user: a file that is there keeps its mode.
 func Edit(path string, data []byte) error {
 	perm := fs.FileMode(0o600)

@@ -9,11 +9,23 @@ import (
 	"agency/internal/killpoint"
 )
 
-// madeFor is the entry in the reflog of the branch that AddWorktree makes for a worktree. Git
-// writes it together with the branch, so it proves who made the branch even after a crash. The last
-// part of the path is unique.
+// madeFor is the entry in the reflog of the branch that AddWorktree makes for a worktree by itself.
+// Git writes it together with the branch, so it proves who made the branch even after a crash. The
+// last part of the path is unique.
 func madeFor(path string) string {
 	return "agency: make the branch of " + path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// startOf names the commit of a worktree whose HEAD is detached, as the start of a branch that git
+// makes while it checks out. Git writes it into the reflog of the branch.
+func startOf(path string) string {
+	return "worktrees/" + path[strings.LastIndexByte(path, '/')+1:] + "/HEAD"
+}
+
+// provesMaker reports whether the first entry in the reflog of a branch proves that AddWorktree
+// made the branch for the worktree at path.
+func provesMaker(entry, path string) bool {
+	return entry == madeFor(path) || entry == "branch: Created from "+startOf(path)
 }
 
 // addBranch makes the branch of the worktree at path, which must not exist.
@@ -37,7 +49,7 @@ func undoing(path string) string {
 // deleted the branch. A branch that cannot be read is an error.
 func (g *Worktrees) MadeBranch(ctx context.Context, repo agency.Repo, path, branch string) (bool, error) {
 	log, err := g.refs.reflog(ctx, repo, branch)
-	if err != nil || slices.Contains(log, madeFor(path)) {
+	if err != nil || slices.ContainsFunc(log, func(entry string) bool { return provesMaker(entry, path) }) {
 		return err == nil, err
 	}
 	there, err := g.refs.HasBranch(ctx, repo, branch)
@@ -70,7 +82,7 @@ func (g *Worktrees) deleteMade(ctx context.Context, repo agency.Repo, path, bran
 		return true, err
 	}
 	at, err := g.run(ctx, repo, "for-each-ref", "--format=%(objectname) %(worktreepath)", "refs/heads/"+branch)
-	if err != nil || len(log) > 0 && log[0] != madeFor(path) || at != commit+" \n" {
+	if err != nil || len(log) > 0 && !provesMaker(log[0], path) || at != commit+" \n" {
 		return true, err
 	}
 	if err := g.refs.Pin(ctx, repo, undoing(path), commit); err != nil {

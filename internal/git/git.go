@@ -39,12 +39,7 @@ type Git struct {
 
 // Repos finds repositories, and keeps what agency has to know of one: its identity, its
 // configuration, its remotes and its locks.
-type Repos struct {
-	*program
-
-	mu    sync.Mutex
-	found map[string]found // by folder
-}
+type Repos struct{ *program }
 
 // History reads commits: their order, their messages and their files.
 type History struct{ *program }
@@ -108,6 +103,8 @@ type program struct {
 	views map[string]string  // by common directory and configuration
 	reads map[string]read    // by common directory
 	whole map[string]origins // likewise
+	found map[string]found   // by folder
+	heads map[string]string  // by common directory: the last commit that git found at a HEAD
 }
 
 // New makes a Git that gives each git process so much time. A process that takes longer is ended,
@@ -115,11 +112,11 @@ type program struct {
 // need not exist; a process that is killed leaves them there. What Record keeps is in the folder
 // records, and stays.
 func New(timeout time.Duration, temp, records string) *Git {
-	p := &program{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}, whole: map[string]origins{}}
+	p := &program{timeout: timeout, temp: temp, records: records, views: map[string]string{}, reads: map[string]read{}, whole: map[string]origins{}, found: map[string]found{}, heads: map[string]string{}}
 	history, trees := &History{p}, &Trees{program: p, counts: map[string]counts{}}
 	refs := &Refs{p, history}
 	return &Git{
-		program: p, Repos: &Repos{program: p, found: map[string]found{}}, History: history, Refs: refs, Trees: trees,
+		program: p, Repos: &Repos{p}, History: history, Refs: refs, Trees: trees,
 		Worktrees: &Worktrees{p, history, refs, trees}, Merges: &Merges{p, history}, Checkouts: &Checkouts{p, history, refs, trees},
 		Sandboxes: &Sandboxes{program: p},
 	}

@@ -14,20 +14,17 @@ import (
 	"agency"
 )
 
-// Recall is Discover without the Hooks, for questions that are asked often, such as whose runs a
-// list shows. It asks git about a folder once, and again when anything changed that decides in
-// which repository the folder is: the .git of it or of a folder above, what that leads to, and the
-// configuration of the repository. A process of git takes longer than the list.
+// Recall is Discover for questions that are asked often, such as whose runs a list shows. It asks
+// git about a folder once, and again when anything changed that decides in which repository the
+// folder is: the .git of it or of a folder above, what that leads to, and the configuration of the
+// repository and of the user. A process of git takes longer than the list.
 func (g *Repos) Recall(ctx context.Context, dir string) (agency.Repo, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	known, real, err := g.recalled(dir)
 	if err != nil {
 		return g.Discover(ctx, dir) // which returns what is wrong
 	}
-	g.mu.Lock()
-	known, ok := g.found[real]
-	g.mu.Unlock()
-	if ok {
-		if signs, _, ok := signsOf(known.files); ok && signs == known.signs {
+	if known != nil {
+		if hooks, _, err := g.hooksSetting(ctx, known.repo); err == nil && hooks == known.hooks {
 			repo := known.repo
 			repo.Fingerprint, err = readID(repo.CommonDir)
 			return repo, err
@@ -38,16 +35,49 @@ func (g *Repos) Recall(ctx context.Context, dir string) (agency.Repo, error) {
 	if err != nil {
 		return agency.Repo{}, err
 	}
-	repo.Hooks = ""
-	g.remember(real, repo, asked)
+	g.remember(ctx, real, repo, asked)
 	return repo, nil
 }
 
-// found is a repository that git was asked for, as long as the signs of the files are the same.
+// recalled returns what is known of the repository of a folder, whose real path it returns; nil
+// when git has to be asked.
+func (g *program) recalled(dir string) (known *found, real string, err error) {
+	if real, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, "", err
+	}
+	g.mu.Lock()
+	last, ok := g.found[real]
+	g.mu.Unlock()
+	if !ok {
+		return nil, real, nil
+	}
+	if signs, _, ok := signsOf(last.files); !ok || signs != last.signs {
+		return nil, real, nil
+	}
+	return &last, real, nil
+}
+
+// hooksSetting returns the value of core.hooksPath in a repository, and whether it may be another
+// one in a linked worktree.
+func (g *program) hooksSetting(ctx context.Context, repo agency.Repo) (value string, varies bool, err error) {
+	list, err := g.effective(ctx, repo.CommonDir)
+	for _, s := range list {
+		if s.key == "core.hookspath" {
+			value = s.value
+		}
+		varies = varies || strings.HasPrefix(s.key, "includeif.")
+	}
+	return value, varies, err
+}
+
+// found is a repository that git was asked for, as long as the signs of the files are the same, and
+// the setting of its hooks.
 type found struct {
-	repo  agency.Repo
-	files []string
-	signs string
+	repo   agency.Repo
+	gitDir string // of the worktree
+	hooks  string // the setting
+	files  []string
+	signs  string
 }
 
 // mostFound is of how many folders the repositories are kept.
@@ -59,54 +89,59 @@ const signTick = 20 * time.Millisecond
 
 // remember keeps the answer about a folder, which git was asked for at a time, if it is certain
 // which files decided it.
-func (g *Repos) remember(dir string, repo agency.Repo, asked time.Time) {
-	files := deciding(dir, repo)
+func (g *Repos) remember(ctx context.Context, dir string, repo agency.Repo, asked time.Time) {
+	gitDir, files := deciding(dir, repo)
 	signs, changed, ok := signsOf(files)
 	if files == nil || !ok || !changed.Before(asked.Add(-signTick)) {
 		return
+	}
+	hooks, varies, err := g.hooksSetting(ctx, repo)
+	if err != nil || varies && gitDir != repo.CommonDir || (hooks == "" || filepath.IsAbs(hooks) || hooks[0] == '~') != (repo.Hooks == "") {
+		return // it may be another one in this worktree, or changed meanwhile
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.found) >= mostFound {
 		clear(g.found)
 	}
-	g.found[dir] = found{repo, files, signs}
+	g.found[dir] = found{repo, gitDir, hooks, files, signs}
 }
 
 // deciding returns the files that decided that git found a repository from a folder, with those
-// that are missing and would have decided otherwise. It returns nil where it does not know them.
-func deciding(dir string, repo agency.Repo) []string {
+// that are missing and would have decided otherwise, and the git directory of the worktree. It
+// returns nil where it does not know them.
+func deciding(dir string, repo agency.Repo) (gitDir string, files []string) {
 	rel, err := filepath.Rel(repo.Toplevel, dir)
 	if repo.Toplevel == "" || err != nil || !filepath.IsLocal(rel) {
-		return nil
+		return "", nil
 	}
-	files := []string{}
+	files = []string{}
 	for ; dir != repo.Toplevel; dir = filepath.Dir(dir) {
 		for _, name := range []string{".git", "HEAD"} { // of a repository, or of a bare one
 			path := filepath.Join(dir, name)
 			if _, err := os.Lstat(path); err == nil {
-				return nil // git passed it over, and may not the next time
+				return "", nil // git passed it over, and may not the next time
 			}
 			files = append(files, path)
 		}
 	}
 	dotGit := filepath.Join(repo.Toplevel, ".git")
-	gitDir := dotGit
+	gitDir = dotGit
 	info, err := os.Lstat(dotGit)
 	switch {
 	case err != nil:
-		return nil
+		return "", nil
 	case info.Mode().IsRegular():
 		text, err := os.ReadFile(dotGit)
 		path, is := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), "gitdir: ")
 		if err != nil || !is {
-			return nil
+			return "", nil
 		}
 		if gitDir = path; !filepath.IsAbs(path) {
 			gitDir = filepath.Join(repo.Toplevel, path)
 		}
 	case !info.IsDir():
-		return nil
+		return "", nil
 	}
 	files = append(files, dotGit, gitDir, repo.CommonDir)
 	for _, name := range []string{"HEAD", "commondir", "config.worktree"} {
@@ -115,7 +150,7 @@ func deciding(dir string, repo agency.Repo) []string {
 	for _, name := range []string{"HEAD", "config", "config.worktree", "objects", "refs"} {
 		files = append(files, filepath.Join(repo.CommonDir, name))
 	}
-	return files
+	return gitDir, files
 }
 
 // signsOf returns a text that differs when one of the files was made, removed, replaced or changed,

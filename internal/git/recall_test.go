@@ -37,7 +37,6 @@ func recallsWhatGitSays(t *testing.T, g *git.Git, dir, change string) {
 	for range 2 {
 		want, wantErr := g.Discover(t.Context(), dir)
 		got, err := g.Recall(t.Context(), dir)
-		want.Hooks = ""
 		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (wantErr == nil) {
 			t.Errorf("%s, %s: %v, git says %v (-want +got):\n%s", change, dir, err, wantErr, diff)
 		}
@@ -76,6 +75,13 @@ func TestRecallIsWhatGitSays(t *testing.T) {
 		}, []string{sub, link}},
 		{"and back", func() { check(t, os.Remove(filepath.Join(sub, ".git"))) }, []string{sub, link}},
 		{"a bare repository in the folder", func() { sh(t, sub, "init", "-q", "--bare", ".") }, []string{repo, linked}},
+		{"hooks that come with the files", func() { sh(t, repo, "config", "core.hooksPath", ".hooks") }, []string{repo, linked}},
+		{"an include of nothing", func() { sh(t, repo, "config", "include.path", "more") }, []string{repo, linked}},
+		{"which then is there", func() {
+			write(t, filepath.Join(repo, ".git/more"), "[core]\n\thooksPath = other\n")
+		}, []string{repo, linked}},
+		{"and is gone", func() { sh(t, repo, "config", "--unset", "include.path") }, []string{repo, linked}},
+		{"and no hooks", func() { sh(t, repo, "config", "--unset", "core.hooksPath") }, []string{repo, linked}},
 		{"its worktree elsewhere", func() { sh(t, repo, "config", "core.worktree", other) }, nil},
 		{"and where it was", func() { sh(t, repo, "config", "--unset", "core.worktree") }, []string{repo, linked}},
 		{"a link to another folder", func() {
@@ -114,6 +120,49 @@ func TestRecallAsksOnce(t *testing.T) {
 		want.Toplevel = toplevel
 		if diff := cmp.Diff(want, recalled(t, g, dir)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", dir, diff)
+		}
+	}
+}
+
+// The commit of HEAD is what git says, after every change, and git is not asked about the same
+// commit twice.
+func TestHeadIsWhatGitSays(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	linked := filepath.Join(tempDir(t), "linked")
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "l", linked, "HEAD~1")
+	recalled(t, g, repo.Root)
+	recalled(t, g, linked)
+	none, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, change := range []struct {
+		what  string
+		do    func()
+		asked bool // by git each time
+	}{
+		{what: "nothing", do: func() {}},
+		{what: "a commit", do: func() { sh(t, repo.Root, "commit", "-q", "--allow-empty", "-m", "x") }},
+		{what: "another branch", do: func() { sh(t, repo.Root, "switch", "-qc", "a/b", "HEAD~1") }},
+		{what: "packed refs", do: func() { sh(t, repo.Root, "pack-refs", "--all") }},
+		{what: "a branch that moved", do: func() { sh(t, repo.Root, "reset", "-q", "--soft", "HEAD~1") }},
+		{what: "a detached HEAD", do: func() { sh(t, repo.Root, "switch", "-q", "--detach", "l") }},
+		{what: "a ref that leads to another", do: func() {
+			sh(t, repo.Root, "symbolic-ref", "refs/heads/to", "refs/heads/l")
+			sh(t, repo.Root, "symbolic-ref", "HEAD", "refs/heads/to")
+		}, asked: true},
+		{what: "a branch that is not there", do: func() { sh(t, repo.Root, "symbolic-ref", "HEAD", "refs/heads/none") }, asked: true},
+	} {
+		change.do()
+		for _, dir := range []string{repo.Root, linked} {
+			for range 2 {
+				want, _ := try(dir, "rev-parse", "--verify", "--quiet", "HEAD")
+				if got, _ := g.ResolveCommit(t.Context(), dir, "HEAD"); got != want {
+					t.Errorf("%s, %s: %s, git says %s", change.what, dir, got, want)
+				}
+			}
+			if _, err := g.ResolveCommit(none, dir, "HEAD"); (err != nil) != (change.asked && dir == repo.Root) {
+				t.Errorf("%s, %s: %v without a git", change.what, dir, err)
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"agency"
+	"agency/internal/file"
 	"agency/internal/plain"
 )
 
@@ -34,8 +35,21 @@ func (g *Refs) ResolveCommit(ctx context.Context, dir, ref string) (string, erro
 	if strings.HasPrefix(ref, "-") || strings.ContainsRune(ref, 0) {
 		return "", bad
 	}
+	var at *found
+	if ref == "HEAD" {
+		if at, _, _ = g.recalled(dir); at != nil {
+			if id := g.headOf(at); id != "" {
+				return id, nil
+			}
+		}
+	}
 	ask := func(args ...string) (string, error) { return g.discover(ctx, dir, args...) }
 	id, err := commitOf(ask, ref)
+	if err == nil && id != "" && at != nil {
+		g.mu.Lock()
+		g.heads[at.repo.CommonDir] = id
+		g.mu.Unlock()
+	}
 	if err != nil || id != "" {
 		return id, err
 	}
@@ -57,6 +71,35 @@ func (g *Refs) ResolveCommit(ctx context.Context, dir, ref string) (string, erro
 		}
 	}
 	return "", bad.WithHint("%s", g.otherRefs(ctx, dir, ref))
+}
+
+// packedLimit is the longest list of packed refs that is read here; git looks into a longer one
+// faster.
+const packedLimit = 256 << 10
+
+// headOf returns the commit of the HEAD of a worktree, read without git; empty where only git
+// knows. Git has said of each commit that it returns that it is one.
+func (g *program) headOf(at *found) string {
+	head, err := file.ReadRegular(filepath.Join(at.gitDir, "HEAD"), 4<<10)
+	id := strings.TrimSuffix(string(head), "\n")
+	if ref, is := strings.CutPrefix(id, "ref: "); err == nil && is && strings.HasPrefix(ref, "refs/heads/") && filepath.IsLocal(ref) {
+		var data []byte
+		data, err = file.ReadBeneath(at.repo.CommonDir, ref, 4<<10)
+		id = strings.TrimSuffix(string(data), "\n")
+		if missing(err) {
+			data, err = file.ReadBeneath(at.repo.CommonDir, "packed-refs", packedLimit)
+			before, _, found := strings.Cut(string(data), " "+ref+"\n")
+			if id = ""; found {
+				id = before[strings.LastIndexByte(before, '\n')+1:]
+			}
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil || !sha().MatchString(id) || g.heads[at.repo.CommonDir] != id {
+		return ""
+	}
+	return id
 }
 
 // asker runs git with arguments in one place and returns what it wrote to its standard output.

@@ -31,21 +31,35 @@ import (
 // and commit, two worktrees have the same content. It is empty where a worktree is not made by its
 // commit alone: where git would run hooks, fetch, or check out a part of the files.
 func (g *Worktrees) CheckoutKey(ctx context.Context, repo agency.Repo) (string, error) {
+	list, attributes, plain, err := g.plainCheckout(ctx, repo)
+	if err != nil || !plain {
+		return "", err
+	}
+	var text strings.Builder
+	for _, s := range list {
+		if s.in(noPrograms) || s.in(programs) {
+			fmt.Fprintf(&text, "%s\n%s\n%t\x00", s.key, s.value, s.bare)
+		}
+	}
+	return digest(repo.GitConfig + "\x00" + repo.GitPrograms + "\x00" + text.String() + stamps(attributes)), nil
+}
+
+// plainCheckout returns the settings that count in a repository, and its files of attributes. plain
+// is false where a worktree is not made by its commit alone.
+func (g *Worktrees) plainCheckout(ctx context.Context, repo agency.Repo) (list []setting, attributes []string, plain bool, err error) {
 	if repo.Hooks != "" {
-		return "", nil
+		return nil, nil, false, nil
 	}
 	for _, path := range []string{"config.worktree", "info/sparse-checkout"} {
 		if _, err := os.Lstat(filepath.Join(repo.CommonDir, path)); !missing(err) {
-			return "", err
+			return nil, nil, false, err
 		}
 	}
-	list, err := g.effective(ctx, repo.CommonDir)
-	if err != nil {
-		return "", fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
+	if list, err = g.effective(ctx, repo.CommonDir); err != nil {
+		return nil, nil, false, fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
 	}
 	hooks := filepath.Join(repo.CommonDir, "hooks")
-	attributes := []string{"/etc/gitattributes", filepath.Join(configHome(), "git", "attributes"), filepath.Join(repo.CommonDir, "info", "attributes")}
-	var text strings.Builder
+	attributes = []string{"/etc/gitattributes", filepath.Join(configHome(), "git", "attributes"), filepath.Join(repo.CommonDir, "info", "attributes")}
 	for _, s := range list {
 		_, _, name := s.parts()
 		path := s.value
@@ -54,23 +68,20 @@ func (g *Worktrees) CheckoutKey(ctx context.Context, repo agency.Repo) (string, 
 		}
 		switch {
 		case s.key == "core.hookspath" && !filepath.IsAbs(path), s.in(noPrograms) && name == "promisor":
-			return "", nil
+			return nil, nil, false, nil
 		case s.key == "core.hookspath":
 			hooks = path
 		case s.key == "core.attributesfile":
 			attributes = append(attributes, path)
 		}
-		if s.in(noPrograms) || s.in(programs) {
-			fmt.Fprintf(&text, "%s\n%s\n%t\x00", s.key, s.value, s.bare)
-		}
 	}
 	for _, name := range CheckoutHooks {
 		info, err := os.Stat(filepath.Join(hooks, name)) //nolint:gosec // the user's configuration names the folder
 		if !missing(err) && (err != nil || info.Mode().Perm()&0o111 != 0) {
-			return "", err
+			return nil, nil, false, err
 		}
 	}
-	return digest(repo.GitConfig + "\x00" + repo.GitPrograms + "\x00" + text.String() + stamps(attributes)), nil
+	return list, attributes, true, nil
 }
 
 // effective returns the settings that count in a repository: the system's, the user's and its own.
@@ -106,10 +117,16 @@ func (g *program) effective(ctx context.Context, commonDir string) ([]setting, e
 		if !slices.Contains(whole.files, path) {
 			whole.files = append(whole.files, path)
 		}
-		whole.settings = append(whole.settings, parseSettings(fields[1])...)
+		for _, s := range parseSettings(fields[1]) {
+			whole.settings = append(whole.settings, s)
+			included, known := s.includes(filepath.Dir(path))
+			if whole.changes = whole.changes || !known; included != "" && !slices.Contains(whole.files, included) {
+				whole.files = append(whole.files, included) // it may come to be
+			}
+		}
 	}
 	whole.stamps = stamps(whole.files)
-	if stamps(usual) == before { // otherwise git may have read what was there before
+	if stamps(usual) == before && !whole.changes { // otherwise git may have read what was there before
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.whole[commonDir] = whole
@@ -122,6 +139,26 @@ type origins struct {
 	settings []setting
 	files    []string
 	stamps   string // of the files
+	changes  bool   // what counts can change without a change of the files
+}
+
+// includes returns the file that a setting of a file in dir includes; empty when it includes none.
+// known is false when it is unknown which file that is, or when git will read it.
+func (s setting) includes(dir string) (path string, known bool) {
+	section, sub, name := s.parts()
+	if section != "include" && section != "includeif" || name != "path" {
+		return "", true
+	}
+	path, inHome := strings.CutPrefix(s.value, "~/")
+	switch {
+	case inHome:
+		path = filepath.Join(os.Getenv("HOME"), path)
+	case strings.HasPrefix(path, "~"), strings.HasPrefix(path, "%(prefix)"):
+		return "", false
+	case !filepath.IsAbs(path):
+		path = filepath.Join(dir, path)
+	}
+	return path, section == "include" || strings.HasPrefix(sub, "gitdir")
 }
 
 // stamps returns a text that differs when one of the files was changed, made or removed.
@@ -197,22 +234,12 @@ func (g *Worktrees) checkOut(ctx context.Context, repo agency.Repo, path string,
 	return nil
 }
 
-// TakeStandby creates a branch at commit, which the standby at path has, and puts the worktree on
-// it. The errors are those of AddWorktree. A crash leaves what AddWorktree leaves.
-func (g *Worktrees) TakeStandby(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
-	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
-		return err
-	}
-	dir, err := gitDir(repo, path)
-	if err == nil {
-		head := call{
-			dir: repo.Root, site: site{gitDir: dir, commonDir: repo.CommonDir}, args: []string{"symbolic-ref", "HEAD", "refs/heads/" + branch},
-			env: []string{"AGENCY_MAKING=" + path},
-		}
-		_, err = g.do(ctx, head)
-	}
-	if err != nil {
-		return unmade(path, err)
+// TakeStandby creates a branch at the commit of the standby at path, and puts the worktree on it.
+// The errors are those of AddWorktree. A crash leaves what AddWorktree leaves.
+func (g *Worktrees) TakeStandby(ctx context.Context, repo agency.Repo, path, branch string) error {
+	// As nothing but the branch changes, git does not read the files.
+	if err := g.switchNew(ctx, repo, path, branch); err != nil {
+		return branchless(err, path, branch)
 	}
 	return nil
 }

@@ -110,14 +110,14 @@ func TestStandbyIsLikeANewWorktree(t *testing.T) {
 				t.Errorf("a planted file is not noticed: %v", err)
 			}
 			check(t, os.Remove(filepath.Join(ahead, "planted.txt")))
-			check(t, g.TakeStandby(t.Context(), repo, ahead, "agency/ahead", commits[1]))
+			check(t, g.TakeStandby(t.Context(), repo, ahead, "agency/ahead"))
 			wantWorktree(t, g, repo, ahead, "agency/ahead", true)
 			if diff := cmp.Diff(content(t, fresh), content(t, ahead)); diff != "" {
 				t.Errorf("it differs from a new worktree:\n%s", diff)
 			}
 			_, err = g.StandbyState(repo, ahead)
 			wantCode(t, err, agency.CodeInvalidState)
-			wantCode(t, g.TakeStandby(t.Context(), repo, ahead, "agency/fresh", commits[1]), agency.CodeBranchExists)
+			wantCode(t, g.TakeStandby(t.Context(), repo, ahead, "agency/fresh"), agency.CodeBranchExists)
 		})
 	}
 }
@@ -227,7 +227,7 @@ func TestStandbyRunsNoNewProgram(t *testing.T) {
 	if moved, err := g.MoveStandby(t.Context(), repo, ahead, commits[0], commits[1], nil); err != nil || !moved {
 		t.Errorf("got %t, %v", moved, err)
 	}
-	check(t, g.TakeStandby(t.Context(), repo, ahead, "agency/x", commits[1]))
+	check(t, g.TakeStandby(t.Context(), repo, ahead, "agency/x"))
 	if _, err := os.Lstat(trace); err == nil {
 		t.Error("a program ran that the record does not name")
 	}

@@ -31,6 +31,33 @@ func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, bra
 			return unmade(path, fs.ErrExist)
 		}
 	}
+	laid, err := g.layOut(ctx, repo, path, commit)
+	if err == nil && laid {
+		err = g.addDirect(ctx, repo, path, branch)
+	}
+	if err == nil && !laid {
+		return g.addByGit(ctx, repo, path, branch, commit, trusted)
+	}
+	if err == nil {
+		return nil
+	}
+	e := branchless(err, path, branch)
+	if laid { // undo even when the caller's context has ended
+		ctx = context.WithoutCancel(ctx)
+		undo := g.RemoveWorktree(ctx, repo, path)
+		if undo == nil {
+			_, undo = g.UndoBranch(ctx, repo, path, branch, commit)
+		}
+		if undo != nil {
+			e.Err = errors.Join(err, undo)
+			return e.WithHint("something of it is left: %s", undo)
+		}
+	}
+	return e
+}
+
+// addByGit is AddWorktree where git has to make all of it.
+func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
 	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
 		return err
 	}
@@ -77,17 +104,22 @@ var checkoutSettings = []string{"checkout.workers=0", "checkout.thresholdForPara
 // if the present process dies, because git works on.
 func (g *Worktrees) makeBranch(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
 	if err := g.addBranch(ctx, repo, path, branch, commit, []string{"AGENCY_MAKING=" + path}); err != nil {
-		if said(err, "already exists") {
-			return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
-				WithHint("give another name with --branch")
-		}
-		if said(err, "exists; cannot create") {
-			return unmade(path, err).WithHint("git keeps branches like files in folders; give another name with --branch")
-		}
-		return unmade(path, err)
+		return branchless(err, path, branch)
 	}
 	killpoint.At("worktree.branched")
 	return nil
+}
+
+// branchless returns the error of a git that was to make a branch for a worktree.
+func branchless(err error, path, branch string) *agency.Error {
+	switch {
+	case said(err, "already exists"):
+		return agency.Errorf(agency.CodeBranchExists, "the branch %q exists already", branch).
+			WithHint("give another name with --branch")
+	case said(err, "exists; cannot create"):
+		return unmade(path, err).WithHint("git keeps branches like files in folders; give another name with --branch")
+	}
+	return unmade(path, err)
 }
 
 // unmade returns E_WORKTREE_CREATE_FAILED with git's own message.
@@ -243,13 +275,16 @@ func (g *Worktrees) RemoveWorktree(ctx context.Context, repo agency.Repo, path s
 		return uncleaned(err, "remove worktree %s", path)
 	}
 	killpoint.At("worktree.files")
-	if w != nil {
-		if _, err := g.run(ctx, repo, "worktree", "remove", "--force", "--force", "--", path); err != nil {
-			return uncleaned(err, "remove worktree %s", path)
-		}
-	}
 	if gone {
 		return nil
+	}
+	if w != nil {
+		_, err = g.run(ctx, repo, "worktree", "remove", "--force", "--force", "--", path)
+	} else {
+		err = clearEntry(repo, path)
+	}
+	if err != nil {
+		return uncleaned(err, "remove worktree %s", path)
 	}
 	// Git omits from its list what it cannot read at the moment.
 	left, err := g.Leftover(repo, path)
@@ -260,6 +295,17 @@ func (g *Worktrees) RemoveWorktree(ctx context.Context, repo agency.Repo, path s
 		return uncleaned(err, "remove worktree %s", path).WithHint("try again: agency rm")
 	}
 	return nil
+}
+
+// clearEntry removes the entry of a worktree whose making was cut off before git could have it on
+// its list. Where it is locked already, git never would.
+func clearEntry(repo agency.Repo, path string) error {
+	dir := entryOf(repo, path)
+	link, err := os.Lstat(filepath.Join(dir, "gitdir"))
+	if !missing(err) && (err != nil || link.Size() > 0) {
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 // mendLink restores the link from git's data about a worktree to its repository. If an agent

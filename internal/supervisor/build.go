@@ -13,6 +13,7 @@ import (
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/supervisor/observe"
+	"agency/internal/trace"
 )
 
 // build takes the steps of a creation in order. Without a setup the session starts while git makes
@@ -32,8 +33,16 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 			_ = session() // what is undone next must not start meanwhile
 		}
 	}()
+	flushed := func() error { return nil }
+	defer func() { _ = flushed() }() // the folder may be removed next
 	return la.takeSteps(ctx, l, "create", []step{
-		{name: stepFiles, more: true, do: func() error { return la.makeFiles(p) }},
+		{name: stepFiles, more: true, do: func() error {
+			if err := la.makeFiles(p); err != nil {
+				return err
+			}
+			flushed = flush(ctx, filepath.Join(p.run.Dir, agency.TaskFile))
+			return nil
+		}},
 		{name: stepWorktree, more: true, do: func() error {
 			if p.standby == nil {
 				if err := la.makePlace(p); err != nil {
@@ -45,7 +54,12 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 			}
 			return la.makeWorktree(ctx, p)
 		}},
-		{name: stepScaffold, do: func() error { return la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt) }},
+		{name: stepScaffold, do: func() error {
+			if err := la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt); err != nil {
+				return err
+			}
+			return flushed()
+		}},
 		{name: stepSetup, do: func() error { return la.doSetup(ctx, l) }},
 		{name: stepSession, more: true, do: func() error { return session() }},
 		{name: stepStarted, do: func() error {
@@ -53,6 +67,23 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 			la.live.letGo(ctx, l.run.ID)
 			return la.awaitStart(ctx, l)
 		}},
+	})
+}
+
+// flush makes the prompt of a creation durable while git makes the worktree: it is stored nowhere
+// else, while the store has the content of the other files. The record says that the files are there
+// after the returned function, which waits for the end.
+func flush(ctx context.Context, path string) (await func() error) {
+	done := make(chan error, 1)
+	go func() {
+		defer trace.Begin(ctx, "flush the prompt")()
+		done <- file.Flush(path)
+	}()
+	return sync.OnceValue(func() error {
+		if err := <-done; err != nil {
+			return asFileError(err)
+		}
+		return nil
 	})
 }
 
@@ -80,7 +111,7 @@ func (la *launcher) makeWorktree(ctx context.Context, p *NewRun) error {
 		return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
 	}
 	defer la.standbys.Keep(p.standby) // also when that fails: then the run is undone with its worktree
-	if err := la.git.TakeStandby(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit); err != nil {
+	if err := la.git.TakeStandby(ctx, p.repo, p.run.Worktree, p.run.Branch); err != nil {
 		return err
 	}
 	killpoint.At("standby.taken")
@@ -103,11 +134,9 @@ func (la *launcher) makeFiles(p *NewRun) error {
 	if err != nil {
 		return err
 	}
-	// The prompt is stored nowhere else; the content of the other files is in the store.
-	if err := file.WriteDurable(filepath.Join(r.Dir, agency.TaskFile), p.prompt); err != nil {
-		return asFileError(err)
-	}
-	for name, data := range map[string][]byte{"spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt)} {
+	for name, data := range map[string][]byte{
+		agency.TaskFile: p.prompt, "spec.json": spec, "inputs.json": inputs, "meta.yaml": metaYAML(r, p.prompt),
+	} {
 		if err := file.WriteAtomic(filepath.Join(r.Dir, name), data); err != nil {
 			return asFileError(err)
 		}

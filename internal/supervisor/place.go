@@ -34,7 +34,7 @@ func (ps *Projects) Locate(ctx context.Context, dir, repo, base string) (*Place,
 		at.commit, at.baseErr = ps.git.ResolveCommit(ctx, at.dir, at.base)
 	}()
 	var err error
-	at.Repo, err = ps.git.Discover(ctx, at.dir)
+	at.Repo, err = ps.git.Recall(ctx, at.dir)
 	<-resolved
 	if err != nil {
 		return nil, err // without a repository the reference does not matter

@@ -61,8 +61,7 @@ type Store interface {
 // Git is what the supervisor needs from git.
 type Git interface {
 	Discover(ctx context.Context, dir string) (agency.Repo, error)
-	// Recall is Discover without the hooks. It asks git only when something changed since it last
-	// did.
+	// Recall is Discover that asks git only when something changed since it last did.
 	Recall(ctx context.Context, dir string) (agency.Repo, error)
 	// ID returns the identity of the repository with a git common directory, read without git;
 	// empty when it has none.
@@ -124,7 +123,7 @@ type Git interface {
 	Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)
 	Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error
 	// TakeStandby creates a branch at the commit of a standby and puts its worktree on it.
-	TakeStandby(ctx context.Context, repo agency.Repo, path, branch, commit string) error
+	TakeStandby(ctx context.Context, repo agency.Repo, path, branch string) error
 	// FreeClaims removes the locks of git processes that were killed while they wrote one of
 	// agency's refs.
 	FreeClaims(ctx context.Context) error

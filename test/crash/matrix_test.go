@@ -41,7 +41,7 @@ func note(c cell) {
 // sample lists the cells that every run of the tests covers.
 var sample = []string{
 	"run/create.worktree.made/daemon", "run/wrapper.forked/wrapper", "run/launch.session/tmux", "stop/stop.intended/daemon",
-	"rm/worktree.going/daemon", "rm/remove.intended/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git worktree add before/daemon",
+	"rm/worktree.going/daemon", "rm/remove.intended/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git checkout --quiet --no-recurse-submodules within/daemon",
 	"rm/git update-ref within/daemon", "rm/git branch -D within/git",
 	"run with a setup/setup.started/daemon", "update/daemon.drained/daemon",
 	"merge/git update-ref --create-reflog after/git", "merge into a checkout/git merge --ff-only within/daemon",
@@ -127,6 +127,9 @@ func killAt(t *testing.T, op *operation, point string, v *victim) {
 func killGit(t *testing.T, g *gitStep, who string) {
 	begin := time.Now()
 	w := newWorld(t)
+	if g.op.repo != nil {
+		g.op.repo(w)
+	}
 	if g.op.prepare != nil {
 		g.op.prepare(w)
 	}

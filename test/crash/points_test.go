@@ -80,7 +80,14 @@ func creations() []operation {
 	return []operation{
 		{
 			name:    "run",
-			points:  join([]string{"create.inserted", "worktree.branched"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), starting, []string{"wrapper.waits", "create.session.made"}, steps("create", "started")),
+			points:  join([]string{"create.inserted", "worktree.laid", "worktree.branched"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), starting, []string{"wrapper.waits", "create.session.made"}, steps("create", "started")),
+			command: []string{"run", "--name", "target", "--prompt", asks},
+			done:    isRunning,
+		},
+		{
+			name:    "run whose worktree git makes",
+			points:  []string{"worktree.branched", "create.worktree.made"},
+			repo:    func(w *world) { w.f.Command("", "git", "config", "core.sharedRepository", "group") },
 			command: []string{"run", "--name", "target", "--prompt", asks},
 			done:    isRunning,
 		},
@@ -112,7 +119,7 @@ func standbys() []operation {
 	return []operation{
 		{
 			name:    "run from a standby",
-			points:  join([]string{"create.inserted", "worktree.branched", "standby.taken"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), []string{"wrapper.waits", "wrapper.forked"}, steps("create", "started")),
+			points:  join([]string{"create.inserted", "standby.taken"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), []string{"wrapper.waits", "wrapper.forked"}, steps("create", "started")),
 			repo:    func(w *world) { w.standby(600); w.awaitStandby() },
 			command: []string{"run", "--name", "target", "--prompt", asks},
 			done:    isRunning,
@@ -305,8 +312,9 @@ func gitSteps() []gitStep {
 		args  string
 		locks bool // a ref whose lock it leaves when it is killed
 	}{
-		{ops["run"], "update-ref --no-deref --create-reflog", true},
-		{ops["run"], "worktree add", false},
+		{ops["run"], "checkout --quiet --no-recurse-submodules", true},
+		{ops["run whose worktree git makes"], "update-ref --no-deref --create-reflog", true},
+		{ops["run whose worktree git makes"], "worktree add", false},
 		{ops["rm"], "update-ref", true},
 		{ops["rm"], "worktree remove", false},
 		{ops["rm"], "branch -D", true},
@@ -329,7 +337,7 @@ func gitSteps() []gitStep {
 		if s.locks {
 			all = append(all, gitStep{s.op, s.args, "within"})
 		}
-		if s.args == "merge --ff-only" || s.args == "reset --keep" {
+		if s.args == "merge --ff-only" || s.args == "reset --keep" || s.op == ops["run"] {
 			all = append(all, gitStep{s.op, s.args, "midway"})
 		}
 	}
@@ -379,6 +387,11 @@ if [ -f "$armed" ]; then
 				esac
 				;;
 			esac
+			if [ "$when" = midway ]; then # some files, not all of the index, no branch
+				: >"$GIT_DIR/index.lock"
+				echo half >"$GIT_WORK_TREE/left.txt"
+				kill -9 "$victim" $$
+			fi
 			if [ "$when" = within ]; then
 				for ref; do
 					case $ref in

@@ -72,7 +72,7 @@ func (w *world) awaitCommit(subject string) (branch string) {
 // waits for a daemon that knows it, and its worktree is half made.
 func TestCreationAfterARebuild(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"worktree.branched", "create.worktree.made"} {
+	for _, point := range []string{"worktree.laid", "worktree.branched", "create.worktree.made"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
