@@ -156,7 +156,7 @@ func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunI
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := l.settleRun(ctx, held[id], repo); err != nil {
+		if _, err := l.settleRun(ctx, held[id], repo); err != nil {
 			return nil, err
 		}
 		runs = append(runs, held[id])

@@ -81,13 +81,16 @@ func (l *Lander) landHeld(ctx context.Context, r *agency.Run, repo agency.Repo, 
 	if err := l.mayLand(r); err != nil {
 		return nil, err
 	}
-	unlock, err := l.lockSettled(ctx, r, repo)
+	unlock, settled, err := l.lockSettled(ctx, r, repo)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	for try := 1; ; try++ {
 		result, err := l.once(ctx, r, repo, req, passed)
+		if settled != "" && agency.IsCode(err, agency.CodeNothingToLand) && agency.AsError(err).Details["landing"] == settled {
+			return l.before(ctx, settled) // this is the landing that was asked for
+		}
 		if !agency.IsCode(err, agency.CodeTargetMoved) || try == moves || result == nil {
 			return result, err
 		}
@@ -401,7 +404,7 @@ func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := l.lockSettled(ctx, r, repo)
+	unlock, _, err := l.lockSettled(ctx, r, repo)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (l *Lander) settleHeld(ctx context.Context, landing *agency.Landing) error 
 	if err != nil {
 		return err
 	}
-	unlock, err := l.lockSettled(ctx, r, repo)
+	unlock, _, err := l.lockSettled(ctx, r, repo)
 	if err != nil {
 		return err
 	}
@@ -63,23 +63,25 @@ func (l *Lander) settleHeld(ctx context.Context, landing *agency.Landing) error 
 	return nil
 }
 
-// lockSettled locks the repository of a run that the caller holds, with no landing of the run open.
-func (l *Lander) lockSettled(ctx context.Context, r *agency.Run, repo agency.Repo) (unlock func(), err error) {
+// lockSettled locks the repository of a run that the caller holds, with no landing of the run open,
+// and returns the one that it found to have landed, empty for none.
+func (l *Lander) lockSettled(ctx context.Context, r *agency.Run, repo agency.Repo) (unlock func(), landed agency.LandingID, err error) {
 	if unlock, err = l.Repos.Lock(ctx, r.Repo.Fingerprint); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if err := l.settleRun(ctx, r, repo); err != nil {
+	if landed, err = l.settleRun(ctx, r, repo); err != nil {
 		unlock()
-		return nil, err
+		return nil, "", err
 	}
-	return unlock, nil
+	return unlock, landed, nil
 }
 
-// settleRun settles the open landings of a run. The caller holds the run and the repository.
-func (l *Lander) settleRun(ctx context.Context, r *agency.Run, repo agency.Repo) error {
+// settleRun settles the open landings of a run, and returns the last of them that has landed, empty
+// for none. The caller holds the run and the repository.
+func (l *Lander) settleRun(ctx context.Context, r *agency.Run, repo agency.Repo) (landed agency.LandingID, err error) {
 	all, err := l.Store.Landings(ctx, r.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for i := range all {
 		open := &all[i]
@@ -88,13 +90,16 @@ func (l *Lander) settleRun(ctx context.Context, r *agency.Run, repo agency.Repo)
 		}
 		moved, err := l.moved(ctx, r, repo, open)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if err := l.settle(ctx, repo, open, moved); err != nil {
-			return err
+			return "", err
+		}
+		if moved && open.State == agency.LandingLanded {
+			landed = open.ID
 		}
 	}
-	return nil
+	return landed, nil
 }
 
 // moved finishes or takes back what git left of an open landing, and reports whether its target has
