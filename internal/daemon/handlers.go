@@ -80,7 +80,7 @@ func routeLandings(d *Daemon, mux *http.ServeMux) {
 	handle(d, mux, api.ReviewSession, landings.reviewSession)
 	handle(d, mux, api.MergeSession, landings.mergeSession)
 	handle(d, mux, api.AbandonRun, landings.abandonRun)
-	queues := queueOperations{d.sup, d.store, d.queuer, d.policy, d.git.Repos, d.landings}
+	queues := queueOperations{d.sup, d.store, d.queuer, d.policy, d.landings}
 	handle(d, mux, api.AddToQueue, queues.add)
 	handle(d, mux, api.ListQueue, queues.list)
 	handle(d, mux, api.ChangeQueue, queues.change)

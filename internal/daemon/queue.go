@@ -7,7 +7,6 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
-	"agency/internal/git"
 	"agency/internal/policy"
 	"agency/internal/queue"
 	"agency/internal/queuer"
@@ -37,7 +36,6 @@ type queueOperations struct {
 	store    *sqlite.Store
 	queuer   *queuer.Queuer
 	policy   *policy.Policy
-	repos    *git.Repos
 	sessions *session.Landings
 }
 
@@ -81,12 +79,12 @@ func (o queueOperations) pause(ctx context.Context, req api.PauseQueueRequest) (
 	if _, err := o.policy.Permission(ctx, &req.Config, &req.Env); err != nil {
 		return api.QueueResponse{}, err
 	}
-	repo, err := o.repos.Discover(ctx, req.Dir)
+	repo, err := o.sup.Query.Repo(ctx, req.Dir)
 	if err != nil {
 		return api.QueueResponse{}, err
 	}
 	refs := []agency.QueueRef{{Repo: repo.Fingerprint, Target: req.Into}}
-	if req.Into == "" {
+	if req.Into == "" || repo.Fingerprint == "" {
 		open, err := o.store.OpenQueues(ctx)
 		if err != nil {
 			return api.QueueResponse{}, err
@@ -122,7 +120,7 @@ func (o queueOperations) changed(ctx context.Context, items []queuer.Item, err e
 		items[i].Entry.Run = items[i].Run.Ref()
 		all = append(all, items[i].Entry)
 	}
-	return o.explain(ctx, all)
+	return o.explain(ctx, all, false)
 }
 
 func (o queueOperations) list(ctx context.Context, req api.ListQueueRequest) (api.QueueResponse, error) {
@@ -135,9 +133,12 @@ func (o queueOperations) list(ctx context.Context, req api.ListQueueRequest) (ap
 		}
 		filter.Run, filter.Open = r.ID, false
 	case req.Dir != "":
-		repo, err := o.repos.Discover(ctx, req.Dir)
+		repo, err := o.sup.Query.Repo(ctx, req.Dir)
 		if err != nil {
 			return api.QueueResponse{}, err
+		}
+		if repo.Fingerprint == "" {
+			return o.explain(ctx, nil, true)
 		}
 		filter.Repo = repo.Fingerprint
 	}
@@ -145,15 +146,24 @@ func (o queueOperations) list(ctx context.Context, req api.ListQueueRequest) (ap
 	if err != nil {
 		return api.QueueResponse{}, err
 	}
-	return o.explain(ctx, all)
+	return o.explain(ctx, all, req.Run == "")
 }
 
-// explain returns entries with why each is where it is.
-func (o queueOperations) explain(ctx context.Context, all []agency.QueueEntry) (api.QueueResponse, error) {
+// explain returns entries with why each is where it is. whole: they hold all open entries of their
+// queues.
+func (o queueOperations) explain(ctx context.Context, all []agency.QueueEntry, whole bool) (api.QueueResponse, error) {
 	resp := api.QueueResponse{Entries: make([]api.QueueItem, 0, len(all)), Queues: []agency.Queue{}}
 	queues := map[agency.QueueRef]*agency.Queue{}
 	moving := map[agency.QueueRef][]agency.QueueEntry{}
 	positions := map[int64]int{} // of moving entries, by Seq
+	place := func(ref agency.QueueRef, entries []agency.QueueEntry) {
+		for i := range entries {
+			if e := &entries[i]; e.Repo == ref.Repo && e.Target == ref.Target && e.State.Moving() {
+				moving[ref] = append(moving[ref], *e)
+				positions[e.Seq] = len(moving[ref])
+			}
+		}
+	}
 	for i := range all {
 		e := &all[i]
 		ref := agency.QueueRef{Repo: e.Repo, Target: e.Target}
@@ -162,14 +172,14 @@ func (o queueOperations) explain(ctx context.Context, all []agency.QueueEntry) (
 			if err != nil {
 				return resp, err
 			}
-			open, err := o.store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Open: true})
-			if err != nil {
-				return resp, err
+			open := all
+			if !whole {
+				if open, err = o.store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Open: true}); err != nil {
+					return resp, err
+				}
 			}
-			queues[ref], moving[ref] = q, slices.DeleteFunc(open, func(e agency.QueueEntry) bool { return !e.State.Moving() })
-			for i := range moving[ref] {
-				positions[moving[ref][i].Seq] = i + 1
-			}
+			place(ref, open)
+			queues[ref] = q
 			resp.Queues = append(resp.Queues, *q)
 		}
 		item := api.QueueItem{Entry: *e, Position: positions[e.Seq]}

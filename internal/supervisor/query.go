@@ -37,19 +37,25 @@ type Query struct {
 // every repository. The runs are shared, and only to be read.
 func (q *Query) RunsOf(ctx context.Context, dir string, f agency.Filter) ([]*agency.Run, error) {
 	if dir != "" {
-		repo, err := q.git.Recall(ctx, dir)
+		repo, err := q.Repo(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		if repo.Fingerprint == "" {
-			return []*agency.Run{}, nil // agency was never used here
-		}
-		if err := q.repos.place(ctx, &repo, false); err != nil { // the repository may have been moved or copied
-			return nil, err
+			return []*agency.Run{}, nil
 		}
 		f.Repo = repo.Fingerprint
 	}
 	return q.store.List(ctx, f)
+}
+
+// Repo returns the repository of a folder; without a fingerprint where agency was never used.
+func (q *Query) Repo(ctx context.Context, dir string) (agency.Repo, error) {
+	repo, err := q.git.Recall(ctx, dir)
+	if err != nil || repo.Fingerprint == "" {
+		return repo, err
+	}
+	return repo, q.repos.place(ctx, &repo, false) // it may have been moved or copied
 }
 
 // RunOf is RunsOf limited to the run that a reference means: it returns that run or none.
