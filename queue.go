@@ -69,13 +69,14 @@ type QueueEntry struct {
 	Target    string     `json:"target"` // a branch, without refs/heads/
 	Source    string     `json:"source"` // the commit that is to land
 	State     QueueState `json:"state"`
-	Reason    string     `json:"reason"`   // why it is in this state; empty when the state is reason enough
-	Rounds    int        `json:"rounds"`   // how often its work came with a conflict or a failure that its agent is asked to mend
-	Asked     Asked      `json:"asked"`    // how its agent was asked to
-	HeldFor   HeldFor    `json:"held_for"` // what it waits for while it is held
-	Approved  string     `json:"approved"` // the source that a person approved; empty for none
-	By        string     `json:"by"`       // who added it: a run's id, or User
-	Landing   LandingID  `json:"landing"`  // that brought it in; empty before
+	Reason    string     `json:"reason"`     // why it is in this state; empty when the state is reason enough
+	Rounds    int        `json:"rounds"`     // how often its work came with a conflict or a failure that its agent is asked to mend
+	Asked     Asked      `json:"asked"`      // how its agent was asked to
+	HeldFor   HeldFor    `json:"held_for"`   // what it waits for while it is held
+	Approved  string     `json:"approved"`   // the source that a person approved; empty for none
+	By        string     `json:"by"`         // who added it: a run's id, or User
+	InsteadOf RunID      `json:"instead_of"` // the removed run whose work its run goes on with; empty for none
+	Landing   LandingID  `json:"landing"`    // that brought it in; empty before
 	AddedAt   time.Time  `json:"added_at"`
 	ChangedAt time.Time  `json:"changed_at"`
 }

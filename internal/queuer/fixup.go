@@ -44,7 +44,7 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 	there, err := l.Store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Run: id})
 	if err == nil && len(there) == 0 {
 		err = l.Store.AddQueueEntry(ctx, &agency.QueueEntry{
-			RunID: id, Repo: e.Repo, Target: e.Target, Source: source, State: agency.EntryQueued, Rounds: e.Rounds, By: e.By,
+			RunID: id, Repo: e.Repo, Target: e.Target, Source: source, State: agency.EntryQueued, Rounds: e.Rounds, By: e.By, InsteadOf: r.ID,
 		})
 	}
 	return agency.AskedRun, "it is removed; a new run goes on with its work: agency queue explain " + begun.Ref(), err

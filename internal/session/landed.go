@@ -25,14 +25,19 @@ func (all *Sessions) addLanded(ctx context.Context, views []api.SessionAgent, s 
 		return err
 	}
 	byRun := map[agency.RunID]*api.AgentLanding{}
+	first := map[agency.RunID]agency.RunID{} // of a run that goes on with the work of a removed one, that one
+	of := func(id agency.RunID) agency.RunID { return cmp.Or(first[id], id) }
 	for i := range entries {
 		e := &entries[i]
-		byRun[e.RunID] = &api.AgentLanding{State: string(e.State), Into: e.Target, Why: e.Reason}
+		if e.InsteadOf != "" {
+			first[e.RunID] = of(e.InsteadOf)
+		}
+		byRun[of(e.RunID)] = &api.AgentLanding{State: string(e.State), Into: e.Target, Why: e.Reason}
 	}
 	for i := range landings {
 		l := &landings[i]
-		if in := byRun[l.RunID]; in == nil || agency.QueueState(in.State).Final() { // an open entry is about more work
-			byRun[l.RunID] = &api.AgentLanding{State: string(l.State), Into: l.Target, LandingID: l.ID}
+		if in := byRun[of(l.RunID)]; in == nil || agency.QueueState(in.State).Final() { // an open entry is about more work
+			byRun[of(l.RunID)] = &api.AgentLanding{State: string(l.State), Into: l.Target, LandingID: l.ID}
 		}
 	}
 	for i := range agents {

@@ -108,8 +108,12 @@ func (s *landings) LandedIn(ctx context.Context, fingerprint string, most int) (
 		ORDER BY seq DESC LIMIT ?`, fingerprint, most)
 }
 
-// ofSession chooses the runs of the agents of a session.
-const ofSession = `run_id IN (SELECT a.run FROM session_agents a JOIN sessions s ON s.seq = a.session WHERE s.id = ? AND a.run <> '')`
+// ofSession chooses the runs of the agents of a session, and those that go on with the work of one
+// that was removed.
+const ofSession = `run_id IN (WITH RECURSIVE theirs (run) AS (
+	SELECT a.run FROM session_agents a JOIN sessions s ON s.seq = a.session WHERE s.id = ? AND a.run <> ''
+	UNION SELECT e.run_id FROM queue_entries e JOIN theirs ON e.instead_of = theirs.run WHERE e.instead_of <> ''
+	) SELECT run FROM theirs)`
 
 // SessionLandings returns the landings of the runs of a session that moved their target, the oldest
 // first.

@@ -11,7 +11,7 @@ import (
 
 // selectQueue reads entries with the names of their runs.
 const selectQueue = `SELECT q.seq, q.run_id, coalesce(nullif(r.name, ''), r.handle), q.repo, q.target, q.source, q.state, q.reason, q.rounds, q.asked, q.held_for, q.approved, q.added_by,
-	q.landing, q.added_at_ms, q.changed_at_ms FROM queue_entries q JOIN runs r ON r.id = q.run_id WHERE `
+	q.instead_of, q.landing, q.added_at_ms, q.changed_at_ms FROM queue_entries q JOIN runs r ON r.id = q.run_id WHERE `
 
 // openEntry chooses the entries that have not left their queue.
 const openEntry = `state NOT IN ('landed', 'failed', 'dropped')`
@@ -19,7 +19,7 @@ const openEntry = `state NOT IN ('landed', 'failed', 'dropped')`
 func scanQueueEntry(row scanner) (agency.QueueEntry, error) {
 	var e agency.QueueEntry
 	err := row.Scan(whole(&e.Seq), text(&e.RunID), text(&e.Run), text(&e.Repo), text(&e.Target), text(&e.Source), text(&e.State), text(&e.Reason), whole(&e.Rounds),
-		text(&e.Asked), text(&e.HeldFor), text(&e.Approved), text(&e.By), text(&e.Landing), moment(&e.AddedAt), moment(&e.ChangedAt))
+		text(&e.Asked), text(&e.HeldFor), text(&e.Approved), text(&e.By), text(&e.InsteadOf), text(&e.Landing), moment(&e.AddedAt), moment(&e.ChangedAt))
 	return e, err
 }
 
@@ -38,8 +38,8 @@ func (s *queues) AddQueueEntry(ctx context.Context, e *agency.QueueEntry) error 
 			return agency.Errorf(agency.CodeInvalidState, "the run is in the queue of %q already", e.Target).WithHint("agency queue explain %s", e.RunID)
 		}
 		added.AddedAt, added.ChangedAt = tx.now, tx.now
-		result, err := tx.ExecContext(ctx, `INSERT INTO queue_entries (run_id, repo, target, source, state, reason, rounds, approved, added_by, landing, added_at_ms, changed_at_ms)
-			VALUES (`+marks(12)+`)`, string(e.RunID), e.Repo, e.Target, e.Source, string(e.State), e.Reason, e.Rounds, e.Approved, e.By, string(e.Landing),
+		result, err := tx.ExecContext(ctx, `INSERT INTO queue_entries (run_id, repo, target, source, state, reason, rounds, approved, added_by, instead_of, landing, added_at_ms, changed_at_ms)
+			VALUES (`+marks(13)+`)`, string(e.RunID), e.Repo, e.Target, e.Source, string(e.State), e.Reason, e.Rounds, e.Approved, e.By, string(e.InsteadOf), string(e.Landing),
 			tx.now.UnixMilli(), tx.now.UnixMilli())
 		if err != nil {
 			return err
@@ -107,7 +107,8 @@ func (s *queues) QueueEntries(ctx context.Context, f agency.QueueFilter) ([]agen
 	return all, problem("read queues from", s.db.path, err)
 }
 
-// SessionQueue returns the entries of the runs of a session, the oldest first.
+// SessionQueue returns the entries of the runs of a session and of those that go on with their
+// work, the oldest first.
 func (s *queues) SessionQueue(ctx context.Context, id agency.SessionID) ([]agency.QueueEntry, error) {
 	rows, err := s.db.query(ctx, selectQueue+`q.`+ofSession+` ORDER BY q.seq`, string(id))
 	if err != nil {
