@@ -27,6 +27,10 @@ const (
 	envSocketOld = "agency_SOCKET"
 )
 
+// TempDir is the folder in the data root for what no other process needs later. A daemon that starts
+// clears it by file.ClearTemp.
+const TempDir = "tmp"
+
 // environment is a list of NAME=value.
 type environment []string
 

@@ -21,6 +21,7 @@ import (
 	"agency/internal/clock"
 	"agency/internal/config"
 	"agency/internal/disk"
+	"agency/internal/file"
 	"agency/internal/git"
 	"agency/internal/killpoint"
 	"agency/internal/lander"
@@ -42,9 +43,6 @@ import (
 	"agency/internal/watch"
 	"agency/internal/watchdog"
 )
-
-// tempDir is the folder in the data root for files that no later daemon needs.
-const tempDir = "tmp"
 
 // Limits on what the daemon asks of other programs.
 const (
@@ -151,7 +149,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	d.clock = clock.New(d.Now, func() time.Duration { return time.Since(began) })
 	d.started, d.stopping = d.clock.Now(), make(chan struct{})
 	d.active.begin(d.Config, d.started)
-	_ = os.RemoveAll(filepath.Join(home, tempDir)) // left by a daemon that was killed; it only takes space
+	file.ClearTemp(filepath.Join(home, config.TempDir)) // left by processes that were killed; it only takes space
 	database := databaseOf(home, d.clock.Now)
 	if _, err := database.Finish(); err != nil {
 		return err
@@ -219,7 +217,7 @@ func setClock(ctx context.Context, c *clock.Clock, store *sqlite.Store) error {
 
 // newGit returns the git of a data root.
 func newGit(home string) *git.Git {
-	g := git.New(gitTimeout, filepath.Join(home, tempDir), filepath.Join(home, "git"))
+	g := git.New(gitTimeout, filepath.Join(home, config.TempDir), filepath.Join(home, "git"))
 	g.Claims = filepath.Join(home, "locks", "refs")
 	return g
 }

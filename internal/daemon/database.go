@@ -7,6 +7,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/config"
 	"agency/internal/recovery"
 )
 
@@ -16,7 +17,7 @@ const restoreTimeout = 2 * time.Second
 
 // databaseOf returns the database of a data root.
 func databaseOf(home string, now func() time.Time) recovery.Database {
-	return recovery.Database{Home: home, Temp: filepath.Join(home, tempDir), Now: now}
+	return recovery.Database{Home: home, Temp: filepath.Join(home, config.TempDir), Now: now}
 }
 
 // RestoreDatabase replaces the database of a data root by a backup. No daemon may run. kept is the

@@ -92,7 +92,7 @@ func (g *gitHub) fail(how string) {
 func (g *gitHub) open(more ...string) forge.Forge {
 	g.t.Helper()
 	place := forge.Place{CommonDir: filepath.Join(g.repo, ".git"), Remote: "origin", URL: "git@github.com:me/app.git"}
-	remote, err := forge.Open(g.t.Context(), place, append(g.env, more...))
+	remote, err := forge.Open(g.t.Context(), place, g.t.TempDir(), append(g.env, more...))
 	if err != nil {
 		g.t.Fatal(err)
 	}

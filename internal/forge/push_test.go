@@ -36,7 +36,7 @@ func newBench(t *testing.T) *bench {
 	b.git(b.repo, "commit", "-q", "--amend", "--allow-empty", "-m", "first")
 	b.first = b.git(b.repo, "rev-parse", "HEAD")
 	var err error
-	b.remote, err = forge.Open(t.Context(), forge.Place{CommonDir: filepath.Join(b.repo, ".git"), Remote: "origin", URL: b.bare}, os.Environ())
+	b.remote, err = forge.Open(t.Context(), forge.Place{CommonDir: filepath.Join(b.repo, ".git"), Remote: "origin", URL: b.bare}, dir, os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/file"
 	"agency/internal/plain"
 )
 
@@ -25,23 +26,24 @@ type Place struct {
 type Remote struct {
 	Place
 
-	dir string // a repository of its own, which borrows the objects
-	url string // after the user's rules that replace a part of it
-	env agency.Environ
+	temp *file.Temp
+	dir  string // of temp: a repository of its own, which borrows the objects
+	url  string // after the user's rules that replace a part of it
+	env  agency.Environ
 }
 
 // target is the name of the remote in the configuration.
 const target = "agency-push-target"
 
-// Open makes what git needs to reach a remote, with the environment of the user. The caller closes
-// it.
-func Open(ctx context.Context, p Place, env agency.Environ) (*Remote, error) {
-	dir, err := os.MkdirTemp("", "agency-push-")
+// Open makes what git needs to reach a remote, with the environment of the user, in a folder below
+// temp. The caller closes it; a process that is killed leaves that folder to file.ClearTemp.
+func Open(ctx context.Context, p Place, temp string, env agency.Environ) (*Remote, error) {
+	folder, err := file.MakeTemp(temp, "push-")
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{Place: p, dir: dir}
-	r.env = environ(env, "GIT_DIR="+dir, "LC_ALL=C")
+	r := &Remote{Place: p, temp: folder, dir: folder.Path}
+	r.env = environ(env, "GIT_DIR="+r.dir, "LC_ALL=C")
 	if err := r.open(ctx); err != nil {
 		_ = r.Close()
 		return nil, err
@@ -98,7 +100,7 @@ func (r *Remote) quietSSH(ctx context.Context) error {
 }
 
 // Close removes what Open made.
-func (r *Remote) Close() error { return os.RemoveAll(r.dir) }
+func (r *Remote) Close() error { return r.temp.Remove() }
 
 // Shown returns the remote as messages name it.
 func (r *Remote) Shown() string {

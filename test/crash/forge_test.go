@@ -39,11 +39,50 @@ func TestPullRequestCutOff(t *testing.T) {
 				w.release()
 				w.awaitClient()
 				w.must("pr", "target")
-				if wrong := slices.Concat(w.pulled(), w.rest(false), w.database()); len(wrong) > 0 {
+				if wrong := slices.Concat(w.pulled(), w.rest(false), w.database(), w.temporary()); len(wrong) > 0 {
 					t.Errorf("%s\nthe log:\n%s", strings.Join(wrong, "\n"), w.log())
 				}
 			})
 		}
+	}
+}
+
+// temporary returns what is left in the folders for temporary files after another daemon started.
+func (w *world) temporary() []string {
+	w.t.Helper()
+	w.must("daemon", "start")
+	left := []string{}
+	for _, dir := range []string{w.path("temporary"), filepath.Join(w.f.Data, "tmp")} {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			left = append(left, "left is "+filepath.Join(dir, e.Name()))
+		}
+	}
+	return left
+}
+
+// A push outlives its daemon: the next one leaves alone what git pushes from.
+func TestPushOutlivesDaemon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.forge()
+	w.must("run", "--name", "target", "--headless", "--prompt", "write work.txt precious\ncommit work")
+	w.must("wait", "target")
+	w.script("origin.git/hooks/pre-receive", "#!/bin/sh\ntouch "+w.path("pushing")+"\nwhile test -e "+w.path("pushing")+"; do sleep 0.02; done\n")
+	w.start([]string{"push", "target"})
+	w.await("the push", func() bool { _, err := os.Lstat(w.path("pushing")); return err == nil })
+	w.killDaemons()
+	w.must("ls")
+	if err := os.Remove(w.path("pushing")); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitClient()
+	if status := w.client.ProcessState.ExitCode(); status != 0 {
+		t.Errorf("exit %d: %s", status, w.said())
+	}
+	w.must("daemon", "stop")
+	if left := w.temporary(); len(left) > 0 {
+		t.Error(left)
 	}
 }
 
@@ -57,8 +96,9 @@ func (w *world) forge() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.f.Env = append(w.f.Env, "FORGE_STATE="+w.path("forge.json"), "FORGE_REPO="+w.path("origin.git"))
-	const script = `git init -q --bare "$ROOT/origin.git"
+	w.f.Env = append(w.f.Env, "FORGE_STATE="+w.path("forge.json"), "FORGE_REPO="+w.path("origin.git"), "TMPDIR="+w.path("temporary"))
+	const script = `mkdir "$TMPDIR"
+		git init -q --bare "$ROOT/origin.git"
 		git remote add origin git@github.com:me/app.git
 		git config --global "url.$ROOT/origin.git.insteadOf" git@github.com:me/app.git`
 	if r := w.f.Command("", "sh", "-ec", script); r.Exit != 0 {

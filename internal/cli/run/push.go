@@ -17,6 +17,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/config"
 	"agency/internal/file"
 	"agency/internal/forge"
 	"agency/internal/plain"
@@ -62,11 +63,11 @@ func (o *remoteOptions) target() string {
 // so they are read from the data root, never taken from the answer of the daemon.
 func (o *remoteOptions) open(ctx context.Context, place *api.Place, commit string) (*forge.Remote, error) {
 	at := forge.Place{CommonDir: place.CommonDir, Remote: place.Remote, URL: place.URL, SHA256: len(commit) == 64}
+	cfg, err := o.Places()
+	if err != nil {
+		return nil, err
+	}
 	if place.Settings != "" {
-		cfg, err := o.Places()
-		if err != nil {
-			return nil, err
-		}
 		path := filepath.Join(cfg.Home, "git", filepath.Base(place.Settings))
 		if at.Settings, err = file.ReadBeneath(filepath.Dir(path), filepath.Base(path), 1<<20); err != nil {
 			return nil, fmt.Errorf("read how git reaches the remotes: %w", err)
@@ -75,7 +76,7 @@ func (o *remoteOptions) open(ctx context.Context, place *api.Place, commit strin
 			return nil, agency.Errorf(agency.CodeTrustRequired, "%s has another content than agency wrote", path).WithHint("agency daemon logs")
 		}
 	}
-	return forge.Open(ctx, at, o.Env)
+	return forge.Open(ctx, at, filepath.Join(cfg.Home, config.TempDir), o.Env)
 }
 
 // pushResult is what agency push prints.
