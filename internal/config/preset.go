@@ -105,13 +105,15 @@ func (f *format) addPresets(names []string, dir string) {
 
 func checkPresetName(name string) error { return agency.CheckWord("preset name", name) }
 
-// claude is an alias of the kind of Claude Code.
-const claude = "claude"
-
-// checkPresets checks what concerns more than one key of a preset, and replaces the alias of Claude
-// Code by its kind.
+// checkPresets checks what concerns more than one key of a preset, and replaces the name of an
+// agent's program by its kind.
 func (f *format) checkPresets() {
-	runners := append([]string{claude}, f.runnerNames()...)
+	runners := f.runnerNames()
+	for _, program := range slices.Sorted(maps.Keys(programs())) {
+		if !slices.Contains(runners, program) {
+			runners = append(runners, program)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.presets)) {
 		table, p := dotted(presetTable, name), f.presets[name]
 		about := func(k, text, hint string) {
@@ -121,8 +123,8 @@ func (f *format) checkPresets() {
 		}
 		_, isCustom := f.custom[p.Harness]
 		switch {
-		case p.Harness == claude && !isCustom:
-			p.Harness = string(RunnerKinds()[0])
+		case programs()[p.Harness] != "" && !isCustom:
+			p.Harness = string(programs()[p.Harness])
 		case p.Harness != "" && !slices.Contains(runners, p.Harness):
 			about("harness", fmt.Sprintf("%s is %s, which is not a runner", named(dotted(table, "harness")), quote(clip(p.Harness))), nearestOrAll(p.Harness, runners, named))
 		}

@@ -12,6 +12,15 @@ import (
 // ones.
 func RunnerKinds() []agency.RunnerKind { return harness.Kinds() }
 
+// programs returns the kinds of coding agents by the names of their programs.
+func programs() map[string]agency.RunnerKind {
+	kinds := map[string]agency.RunnerKind{}
+	for _, a := range harness.Agents() {
+		kinds[a.Program] = a.Kind
+	}
+	return kinds
+}
+
 // RunnerNames returns these kinds with commas between them, for the user.
 func RunnerNames() string {
 	names := make([]string, 0, len(RunnerKinds()))

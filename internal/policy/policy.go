@@ -338,8 +338,8 @@ func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Al
 
 func (p *Policy) orchestratorTag() string { return p.Config().Watchdog.OrchestratorTag }
 
-// limitInput keeps an agent from typing a command of the program that it types into: Claude Code,
-// Codex, Gemini and OpenCode run a line that begins with ! in a shell, without asking.
+// limitInput keeps an agent from typing a command of the program that it types into: coding
+// agents run a line that begins with ! in a shell, without asking.
 func limitInput(_ *Policy, _ *agency.Run, r *api.SendInputRequest) error { return plainMessage(r.Text) }
 
 func limitTimer(_ *Policy, _ *agency.Run, r *api.StartTimerRequest) error {
