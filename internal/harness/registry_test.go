@@ -47,13 +47,17 @@ func TestDocs(t *testing.T) {
 
 func agentsTable() string {
 	var b strings.Builder
-	b.WriteString("| runner | agent | program | npm package, tested version | agency learns from | `agency answer` works |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| runner | agent | program | npm package, tested version | agency learns from | mark of errors in its terminal | `agency answer` works |\n|---|---|---|---|---|---|---|\n")
 	for _, a := range harness.Agents() {
 		answered := "no"
 		if a.Answer != nil {
 			answered = "yes"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | `%s` %s | %s | %s |\n", a.Kind, a.Name, a.Program, a.Package, a.Version, strings.Join(readers(a), ", "), answered)
+		marks := "none"
+		if len(a.ErrorMarks) > 0 {
+			marks = "`" + strings.TrimSpace(strings.Join(a.ErrorMarks, " ")) + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | `%s` %s | %s | %s | %s |\n", a.Kind, a.Name, a.Program, a.Package, a.Version, strings.Join(readers(a), ", "), marks, answered)
 	}
 	return b.String()
 }
