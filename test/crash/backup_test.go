@@ -9,7 +9,7 @@ import (
 )
 
 // backups returns the backups that the daemon made by itself.
-func (w *world) backups() []string {
+func (w *folder) backups() []string {
 	found, _ := filepath.Glob(filepath.Join(w.f.Data, "backups", "*.db"))
 	return found
 }

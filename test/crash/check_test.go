@@ -233,7 +233,7 @@ func exitDisagrees(r *runView) []string {
 	return nil
 }
 
-func (w *world) doctor() []string {
+func (w *client) doctor() []string {
 	var report struct {
 		Checks []struct{ Name, Level, Text string } `json:"checks"`
 	}
@@ -250,7 +250,7 @@ func (w *world) doctor() []string {
 }
 
 // events returns the events, checked against the runs.
-func (w *world) events(runs []runView) []string {
+func (w *client) events(runs []runView) []string {
 	r := w.f.Agency("events", "--json")
 	if r.Exit != 0 {
 		return []string{"events: " + r.Stdout + r.Stderr}
@@ -324,7 +324,7 @@ func checkEvents(runs []runView, events []agency.Event) []string {
 }
 
 // database stops the daemon and checks the whole file.
-func (w *world) database() []string {
+func (w *client) database() []string {
 	if r := w.f.Agency("daemon", "stop"); r.Exit != 0 {
 		return []string{"daemon stop: " + r.Stderr}
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // setClock sets the clock of every process of agency.
-func (w *world) setClock(off time.Duration) { w.write("killpoint.clock", off.String()) }
+func (w *folder) setClock(off time.Duration) { w.write("killpoint.clock", off.String()) }
 
 // times checks what must hold for any setting of the clock: events are in order, no change is
 // earlier than the creation, and no answer contains a future time.
-func (w *world) times() {
+func (w *client) times() {
 	w.t.Helper()
 	var page struct {
 		Events []agency.Event `json:"events"`
@@ -37,7 +37,7 @@ func (w *world) times() {
 }
 
 // updated returns the updated_at of every run.
-func (w *world) updated() map[string]time.Time {
+func (w *client) updated() map[string]time.Time {
 	w.t.Helper()
 	var list struct {
 		Runs []struct {
@@ -56,7 +56,7 @@ func (w *world) updated() map[string]time.Time {
 }
 
 // status returns the derived status of a run.
-func (w *world) status(name string) string {
+func (w *client) status(name string) string {
 	w.t.Helper()
 	var list struct {
 		Runs []struct{ Name, Status string } `json:"runs"`
@@ -145,7 +145,7 @@ func jump(t *testing.T, off time.Duration, down bool) {
 }
 
 // endAfterStart checks that no attempt of a run ended before it began.
-func (w *world) endAfterStart(name string) {
+func (w *client) endAfterStart(name string) {
 	w.t.Helper()
 	var shown struct {
 		Attempts json.RawMessage `json:"attempts"`

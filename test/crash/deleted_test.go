@@ -165,7 +165,7 @@ func TestDatabaseDeletedAtAStop(t *testing.T) {
 
 // force repeats a command until it succeeds. A daemon that restores its record restarts, and tells
 // a client at that moment that it went away and that the request may have been carried out.
-func (w *world) force(args ...string) {
+func (w *client) force(args ...string) {
 	w.t.Helper()
 	w.await("a daemon that stays", func() bool {
 		r := w.f.Agency(args...)
@@ -176,7 +176,7 @@ func (w *world) force(args ...string) {
 	})
 }
 
-func (w *world) lastSeq() int64 {
+func (w *client) lastSeq() int64 {
 	w.t.Helper()
 	var status struct {
 		LastSeq int64 `json:"last_seq"`

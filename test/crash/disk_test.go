@@ -251,7 +251,7 @@ func TestDiskLowAlert(t *testing.T) {
 }
 
 // diskAlerts returns the ids of the alerts about disks.
-func (w *world) diskAlerts(flags ...string) []string {
+func (w *client) diskAlerts(flags ...string) []string {
 	w.t.Helper()
 	var list struct {
 		Alerts []struct {

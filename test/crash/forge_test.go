@@ -48,7 +48,7 @@ func TestPullRequestCutOff(t *testing.T) {
 }
 
 // temporary returns what is left in the folders for temporary files after another daemon started.
-func (w *world) temporary() []string {
+func (w *client) temporary() []string {
 	w.t.Helper()
 	w.must("daemon", "start")
 	left := []string{}
@@ -77,7 +77,7 @@ func TestPushOutlivesDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.awaitClient()
-	if status := w.client.ProcessState.ExitCode(); status != 0 {
+	if status := w.process.ProcessState.ExitCode(); status != 0 {
 		t.Errorf("exit %d: %s", status, w.said())
 	}
 	w.must("daemon", "stop")
@@ -87,7 +87,7 @@ func TestPushOutlivesDaemon(t *testing.T) {
 }
 
 // forge gives the repository a remote on a forge that needs no network, and the user a gh.
-func (w *world) forge() {
+func (w *folder) forge() {
 	w.t.Helper()
 	program, err := os.Executable()
 	if err == nil {
@@ -107,7 +107,7 @@ func (w *world) forge() {
 }
 
 // pulled returns what is wrong with the pull request of the target.
-func (w *world) pulled() []string {
+func (w *client) pulled() []string {
 	wrong := []string{}
 	var state struct {
 		PRs []struct{ Head, Commit string } `json:"prs"`

@@ -10,7 +10,7 @@ import (
 )
 
 // gitHolding starts a git that takes locks and waits, and returns a function that kills it.
-func (w *world) gitHolding(dir, input string, lock string, args ...string) (kill func()) {
+func (w *processes) gitHolding(dir, input string, lock string, args ...string) (kill func()) {
 	w.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Env = dir, w.f.Env
@@ -31,7 +31,7 @@ func (w *world) gitHolding(dir, input string, lock string, args ...string) (kill
 }
 
 // locks returns the git locks that doctor finds, each with the command that removes it.
-func (w *world) locks() map[string]string {
+func (w *processes) locks() map[string]string {
 	w.t.Helper()
 	found, err := w.namedLocks()
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *world) locks() map[string]string {
 	return found
 }
 
-func (w *world) namedLocks() (map[string]string, error) {
+func (w *processes) namedLocks() (map[string]string, error) {
 	var report struct {
 		Checks []struct{ Name, Text, Fix string } `json:"checks"`
 	}
@@ -56,7 +56,7 @@ func (w *world) namedLocks() (map[string]string, error) {
 }
 
 // named waits until doctor names exactly these locks, each with the command that removes it.
-func (w *world) named(locks ...string) {
+func (w *processes) named(locks ...string) {
 	w.t.Helper()
 	var found map[string]string
 	w.await("the locks", func() bool { // doctor names none while a git works in the repository, the daemon's too
@@ -74,7 +74,7 @@ func (w *world) named(locks ...string) {
 }
 
 // refused checks that a command names the lock that blocks it, and doctor.
-func (w *world) refused(lock string, args ...string) {
+func (w *client) refused(lock string, args ...string) {
 	w.t.Helper()
 	if r := w.f.Agency(args...); r.Exit != 1 || !strings.Contains(r.Stderr, lock) || !strings.Contains(r.Stderr, "agency doctor") {
 		w.t.Errorf("agency %v: exit %d: %s%s", args, r.Exit, r.Stdout, r.Stderr)
@@ -82,7 +82,7 @@ func (w *world) refused(lock string, args ...string) {
 }
 
 // free removes a lock by the command that doctor names, once no git of the daemon is at work.
-func (w *world) free(lock string) {
+func (w *processes) free(lock string) {
 	w.t.Helper()
 	fix := ""
 	w.await("doctor to name "+lock, func() bool { fix = w.locks()[lock]; return fix != "" })

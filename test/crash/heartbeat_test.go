@@ -13,7 +13,7 @@ import (
 )
 
 // stateIs waits until the state.json of a run has a status, and the time of a heartbeat.
-func (w *world) stateIs(dir, beat, want string) {
+func (w *processes) stateIs(dir, beat, want string) {
 	w.t.Helper()
 	w.await("state.json to say "+want, func() bool {
 		data, err := os.ReadFile(filepath.Join(dir, "state.json"))

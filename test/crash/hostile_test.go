@@ -236,7 +236,7 @@ func fullDisk(t *testing.T, prepare func(*world), command []string, room int64) 
 		t.Fatal(err)
 	}
 	w.awaitClient()
-	t.Logf("exit %d: %s", w.client.ProcessState.ExitCode(), w.output.String())
+	t.Logf("exit %d: %s", w.process.ProcessState.ExitCode(), w.output.String())
 	if wrong := w.rest(false); len(wrong) > 0 {
 		log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
 		t.Fatalf("%s\n%s", strings.Join(wrong, "\n"), log)

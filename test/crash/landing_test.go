@@ -61,7 +61,7 @@ func landingOf(w *world, branch string, staged bool) *landing {
 	return l
 }
 
-func (w *world) writeRepo(name, text string) {
+func (w *folder) writeRepo(name, text string) {
 	w.t.Helper()
 	if err := os.WriteFile(filepath.Join(w.f.Repo, name), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
@@ -223,7 +223,7 @@ run = ["sh", "-c", '''
 `
 
 // landingSettings commits an agency.toml.
-func (w *world) landingSettings(text string) {
+func (w *folder) landingSettings(text string) {
 	w.t.Helper()
 	w.writeRepo("agency.toml", text)
 	for _, args := range [][]string{{"add", "agency.toml"}, {"commit", "-q", "-m", "settings"}} {

@@ -286,14 +286,14 @@ func victims() []victim {
 		}},
 		{"tmux", func(w *world) []int { return w.tmuxServer() }},
 		{"client", func(w *world) []int {
-			if w.client == nil {
+			if w.process == nil {
 				return nil
 			}
 			select {
 			case <-w.ended:
 				return nil // its pid may belong to another process by now
 			default:
-				return []int{w.client.Process.Pid}
+				return []int{w.process.Process.Pid}
 			}
 		}},
 	}
@@ -416,7 +416,7 @@ exec "$REAL_GIT" "$@"
 `
 
 // setup gives the repository a trusted setup script, which also finds a file "fail" once.
-func (w *world) setup(script string) {
+func (w *client) setup(script string) {
 	w.write("fail", "")
 	path := filepath.Join(w.f.Repo, "agency.toml")
 	if err := os.WriteFile(path, fmt.Appendf(nil, "[scripts]\nsetup = [\"sh\", \"-c\", '''%s''']\n", script), 0o600); err != nil {
@@ -427,7 +427,7 @@ func (w *world) setup(script string) {
 
 // standby gives the repository a trusted setup that can be done ahead of runs, and leaves a process
 // for so many seconds.
-func (w *world) standby(seconds int) {
+func (w *client) standby(seconds int) {
 	path := filepath.Join(w.f.Repo, "agency.toml")
 	if err := os.WriteFile(path, fmt.Appendf(nil, "[scripts]\nsetup = [\"sh\", \"-c\", 'sleep %d & echo $! >setup.txt']\nsetup_inputs = [\"src\"]\n", seconds), 0o600); err != nil {
 		w.t.Fatal(err)
@@ -436,7 +436,7 @@ func (w *world) standby(seconds int) {
 }
 
 // awaitStandby has a run leave a standby.
-func (w *world) awaitStandby() {
+func (w *client) awaitStandby() {
 	w.must("run", "--name", "before", "--prompt", asks)
 	w.await("a standby", func() bool {
 		return strings.Contains(w.f.Agency("ls", "--standby").Stdout, " ready ")
@@ -445,21 +445,21 @@ func (w *world) awaitStandby() {
 	w.must("rm", "before")
 }
 
-func (w *world) script(name, text string) {
+func (w *folder) script(name, text string) {
 	if err := fixture.WriteProgram(w.path(name), text); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) write(name, text string) {
+func (w *folder) write(name, text string) {
 	if err := os.WriteFile(w.path(name), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.f.Root, name) }
+func (w *folder) path(name string) string { return filepath.Join(w.f.Root, name) }
 
-func (w *world) kill(pids []int) {
+func (w *folder) kill(pids []int) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

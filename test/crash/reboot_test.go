@@ -19,7 +19,7 @@ import (
 
 // reboot ends every process of agency, its runners and its tmux server at once, and changes the
 // kernel's boot id.
-func (w *world) reboot() {
+func (w *processes) reboot() {
 	w.t.Helper()
 	// A wrapper would record the end of the other processes, but a machine that loses its power
 	// writes nothing.
@@ -37,7 +37,7 @@ func (w *world) reboot() {
 }
 
 // seq returns the number of the newest event.
-func (w *world) seq() int64 {
+func (w *client) seq() int64 {
 	w.t.Helper()
 	var page struct {
 		LastSeq int64 `json:"last_seq"`
@@ -107,7 +107,7 @@ func TestReboot(t *testing.T) {
 }
 
 // twice restarts the daemon again and again, which must change nothing.
-func (w *world) twice() {
+func (w *processes) twice() {
 	w.t.Helper()
 	before, err := w.runs()
 	if err != nil {
@@ -177,7 +177,7 @@ func TestReusedPID(t *testing.T) {
 
 // impersonate replaces the process in the record and the start record of a run by another one,
 // while no daemon runs.
-func (w *world) impersonate(r *runView, as agency.Process) {
+func (w *processes) impersonate(r *runView, as agency.Process) {
 	w.t.Helper()
 	ctx := context.Background()
 	store, err := sqlite.Open(ctx, filepath.Join(w.f.Data, "agency.db"), time.Now)

@@ -93,7 +93,7 @@ func TestRemovalCutOff(t *testing.T) {
 }
 
 // orphans returns the paths that doctor calls orphans, each with its fix.
-func (w *world) orphans() map[string]string {
+func (w *client) orphans() map[string]string {
 	w.t.Helper()
 	var report struct {
 		Checks []struct{ Name, Text, Fix string } `json:"checks"`

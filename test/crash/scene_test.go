@@ -19,7 +19,7 @@ type scene struct {
 	all      map[int]string   // all of the world, with their command lines
 }
 
-func (w *world) scene() *scene {
+func (w *processes) scene() *scene {
 	seen := &scene{wrappers: map[string][]int{}, marked: map[string][]int{}, all: map[int]string{}}
 	paths, _ := filepath.Glob("/proc/[0-9]*")
 	for _, path := range paths {
@@ -65,12 +65,12 @@ func isServer(path string) bool {
 }
 
 // daemons returns the daemons of this data root.
-func (w *world) daemons() []int { return w.scene().daemons }
+func (w *processes) daemons() []int { return w.scene().daemons }
 
 // wrapper returns the wrapper of a run.
-func (w *world) wrapper(run string) []int { return w.scene().wrappers[run] }
+func (w *processes) wrapper(run string) []int { return w.scene().wrappers[run] }
 
 // marked returns the processes that belong to a run's agent.
-func (w *world) marked(run string) []int { return w.scene().marked[run] }
+func (w *processes) marked(run string) []int { return w.scene().marked[run] }
 
-func (w *world) tmuxServer() []int { return w.scene().tmux }
+func (w *processes) tmuxServer() []int { return w.scene().tmux }

@@ -102,7 +102,7 @@ func killSession(t *testing.T, point string, v *victim) {
 	note(c)
 }
 
-func (w *world) log() string {
+func (w *folder) log() string {
 	log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
 	return string(log)
 }
@@ -134,7 +134,7 @@ func (w *world) fourComplete(tmuxDied bool) []string {
 
 // endReported returns what is wrong with what follows the end of the one session: a report, and one
 // message.
-func (w *world) endReported() []string {
+func (w *client) endReported() []string {
 	events := func(kind string) int { return strings.Count(w.must("events"), kind) }
 	w.await("the report", func() bool { return events("session.reported") > 0 })
 	wrong := []string{}
@@ -158,7 +158,7 @@ func (w *world) fingerprint() string {
 
 // sessionsWell returns what is wrong apart from the runs: agents that worked twice at a time,
 // environments that are left.
-func (w *world) sessionsWell() []string {
+func (w *client) sessionsWell() []string {
 	wrong := []string{}
 	if twice, err := os.ReadFile(w.path("twice")); err == nil {
 		wrong = append(wrong, fmt.Sprintf("twice at a time: %q", twice))
@@ -172,7 +172,7 @@ func (w *world) sessionsWell() []string {
 	return wrong
 }
 
-func (w *world) sessionOf(ref string) sessionView {
+func (w *client) sessionOf(ref string) sessionView {
 	w.t.Helper()
 	var s sessionView
 	if err := w.data(&s, "session", "show", ref); err != nil {

@@ -61,7 +61,7 @@ func TestRecoveryOfATerminal(t *testing.T) {
 }
 
 // suspend stops a process, and returns when all of it is stopped.
-func (w *world) suspend(pid int) {
+func (w *folder) suspend(pid int) {
 	w.t.Helper()
 	if err := fixture.Suspend(pid); err != nil {
 		w.t.Fatal(err)
@@ -159,8 +159,8 @@ func TestSuspendedInTheMiddle(t *testing.T) {
 	w.hold("stop.intended", "stop", "target")
 	w.suspend(pid)
 	w.awaitClient()
-	if said := w.said(); w.client.ProcessState.ExitCode() != 6 || !strings.Contains(said, "the request may be done already, or be done") {
-		t.Errorf("exit %d: %s", w.client.ProcessState.ExitCode(), said)
+	if said := w.said(); w.process.ProcessState.ExitCode() != 6 || !strings.Contains(said, "the request may be done already, or be done") {
+		t.Errorf("exit %d: %s", w.process.ProcessState.ExitCode(), said)
 	}
 	clients.Wait()
 	w.wake(pid)
@@ -169,7 +169,7 @@ func TestSuspendedInTheMiddle(t *testing.T) {
 	w.must("rm", "target")
 }
 
-func (w *world) wake(pid int) {
+func (w *folder) wake(pid int) {
 	w.t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		w.t.Fatal(err)

@@ -54,7 +54,7 @@ func TestSessionAgentUndoneAfterACommit(t *testing.T) {
 }
 
 // awaitCommit waits until a branch of a run is at a commit of that subject, and returns the branch.
-func (w *world) awaitCommit(subject string) (branch string) {
+func (w *client) awaitCommit(subject string) (branch string) {
 	w.t.Helper()
 	w.await("the commit "+subject, func() bool {
 		refs := w.f.Command("", "git", "for-each-ref", "--format=%(refname:lstrip=2) %(subject)", "refs/heads/agency").Stdout
@@ -96,7 +96,7 @@ func TestUndoSparesTheBranchOfTheUser(t *testing.T) {
 	w := newWorld(t)
 	w.hold("create.files.made", "run", "--name", "target", "--branch", "fix/login", "--prompt", asks)
 	id, pids := w.newest(), w.daemons()
-	w.kill([]int{w.client.Process.Pid})
+	w.kill([]int{w.process.Process.Pid})
 	w.kill(pids)
 	w.awaitDeath(pids)
 	if r := w.f.Command("", "git", "branch", "fix/login"); r.Exit != 0 {

@@ -134,7 +134,7 @@ func killGitOfVerify(t *testing.T, step, when, who string) {
 
 // checks gives the repository a setup and two checks that leave processes, of which one waits for
 // the file "go" and passes on the work of the run "target", and the other fails.
-func (w *world) checks() {
+func (w *client) checks() {
 	w.t.Helper()
 	const text = `
 [scripts]
@@ -165,7 +165,7 @@ run = ["sh", "-c", "sleep 600 & exit 3"]
 }
 
 // checking returns the processes that work in a landing worktree.
-func (w *world) checking() []int {
+func (w *processes) checking() []int {
 	found := []int{}
 	for pid := range w.scene().all {
 		if has(words(fmt.Sprintf("/proc/%d/environ", pid)), "AGENCY_CHECKING="+w.landing()) {
@@ -176,7 +176,7 @@ func (w *world) checking() []int {
 }
 
 // landing returns the landing worktree, or a path that does not exist.
-func (w *world) landing() string {
+func (w *client) landing() string {
 	trees, _ := filepath.Glob(filepath.Join(w.f.Data, "landing", "*"))
 	if len(trees) == 0 {
 		return filepath.Join(w.f.Data, "landing", "none")
@@ -185,7 +185,7 @@ func (w *world) landing() string {
 }
 
 // verdicts returns the recorded verdicts on the work of the target.
-func (w *world) verdicts() []agency.CheckResult {
+func (w *client) verdicts() []agency.CheckResult {
 	w.t.Helper()
 	var v struct {
 		Checks []agency.CheckResult `json:"checks"`

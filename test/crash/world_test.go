@@ -18,15 +18,30 @@ import (
 
 // world is one agency to disturb. A run "other" works in it beside the one under test.
 type world struct {
-	t      testing.TB
-	f      *fixture.Fixture
-	client *exec.Cmd
-	ended  chan struct{} // closed when the client has ended
-	output bytes.Buffer  // of the client
+	processes
+
 	// also returns what else is wrong in a settled world, and again is the command that the test
 	// repeats; nil for an operation that has none.
 	also  func() []string
 	again []string
+}
+
+// processes are all that belongs to an agency; they are held at points, and killed.
+type processes struct{ client }
+
+// client calls agency, and knows what it prints.
+type client struct {
+	folder
+
+	process *exec.Cmd     // of the command under test
+	ended   chan struct{} // closed when it has ended
+	output  bytes.Buffer
+}
+
+// folder is where an agency lives: its data, its repository and its configuration.
+type folder struct {
+	t testing.TB
+	f *fixture.Fixture
 }
 
 // runView is a run as ls shows it.
@@ -69,7 +84,7 @@ func newWorldWith(t testing.TB, data, repo string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, f: f}
+	w := &world{processes: processes{client: client{folder: folder{t: t, f: f}}}}
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -109,7 +124,7 @@ func newWorldWith(t testing.TB, data, repo string) *world {
 }
 
 // configure adds to the configuration.
-func (w *world) configure(text string) {
+func (w *folder) configure(text string) {
 	w.t.Helper()
 	before, err := os.ReadFile(w.path("config.toml"))
 	if err != nil {
@@ -119,7 +134,7 @@ func (w *world) configure(text string) {
 }
 
 // must runs an agency command that has to succeed.
-func (w *world) must(args ...string) string {
+func (w *client) must(args ...string) string {
 	w.t.Helper()
 	r := w.f.Agency(args...)
 	if r.Exit != 0 {
@@ -129,34 +144,34 @@ func (w *world) must(args ...string) string {
 }
 
 // start runs an agency command in the background, as the client that may die.
-func (w *world) start(args []string) {
-	w.client = exec.Command(filepath.Join(bin, "agency"), args...)
-	w.client.Dir, w.client.Env, w.client.WaitDelay = w.f.Repo, w.f.Env, time.Second
-	w.client.Stdout, w.client.Stderr = &w.output, &w.output
-	if err := w.client.Start(); err != nil {
+func (w *client) start(args []string) {
+	w.process = exec.Command(filepath.Join(bin, "agency"), args...)
+	w.process.Dir, w.process.Env, w.process.WaitDelay = w.f.Repo, w.f.Env, time.Second
+	w.process.Stdout, w.process.Stderr = &w.output, &w.output
+	if err := w.process.Start(); err != nil {
 		w.t.Fatal(err)
 	}
 	w.ended = make(chan struct{})
-	go func() { _ = w.client.Wait(); close(w.ended) }()
+	go func() { _ = w.process.Wait(); close(w.ended) }()
 }
 
 // awaitClient waits for the end of the client, if there is one.
-func (w *world) awaitClient() {
+func (w *client) awaitClient() {
 	w.t.Helper()
-	if w.client == nil {
+	if w.process == nil {
 		return
 	}
 	select {
 	case <-w.ended:
 	case <-time.After(90 * time.Second):
-		_ = w.client.Process.Kill()
+		_ = w.process.Process.Kill()
 		<-w.ended
 		w.t.Errorf("the client hung: %s", w.output.String())
 	}
 }
 
 // await waits for a condition.
-func (w *world) await(what string, met func() bool) {
+func (w *client) await(what string, met func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -166,7 +181,7 @@ func (w *world) await(what string, met func() bool) {
 }
 
 // said returns the output of the client after its end.
-func (w *world) said() string {
+func (w *client) said() string {
 	select {
 	case <-w.ended:
 		return w.output.String()
@@ -176,7 +191,7 @@ func (w *world) said() string {
 }
 
 // data decodes the data of an agency command's answer.
-func (w *world) data(into any, args ...string) error {
+func (w *client) data(into any, args ...string) error {
 	r := w.f.Agency(append(args, "--json")...)
 	var envelope struct {
 		OK    bool            `json:"ok"`
@@ -189,7 +204,7 @@ func (w *world) data(into any, args ...string) error {
 	return json.Unmarshal(envelope.Data, into)
 }
 
-func (w *world) runs() ([]runView, error) {
+func (w *client) runs() ([]runView, error) {
 	var list struct {
 		Runs []runView `json:"runs"`
 	}
@@ -198,7 +213,7 @@ func (w *world) runs() ([]runView, error) {
 }
 
 // target returns the newest run of that name, or nil.
-func (w *world) target() *runView {
+func (w *client) target() *runView {
 	w.t.Helper()
 	runs, err := w.runs()
 	if err != nil {
@@ -214,7 +229,7 @@ func (w *world) target() *runView {
 }
 
 // run returns the newest run of a name, which must exist.
-func (w *world) run(name string) *runView {
+func (w *client) run(name string) *runView {
 	w.t.Helper()
 	runs, err := w.runs()
 	if err != nil {
@@ -231,7 +246,7 @@ func (w *world) run(name string) *runView {
 
 // hold starts a command in the background and returns when a process of it is held at the point,
 // until release.
-func (w *world) hold(point string, command ...string) {
+func (w *processes) hold(point string, command ...string) {
 	w.t.Helper()
 	w.write("killpoint", point+" hold")
 	w.start(command)
@@ -239,12 +254,12 @@ func (w *world) hold(point string, command ...string) {
 }
 
 // awaitHit waits until a process reaches the armed point.
-func (w *world) awaitHit(point string) {
+func (w *processes) awaitHit(point string) {
 	w.t.Helper()
 	w.await("the point "+point, func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
 }
 
-func (w *world) release() {
+func (w *processes) release() {
 	w.t.Helper()
 	if err := os.Remove(w.path("killpoint.hit")); err != nil {
 		w.t.Fatal(err)
@@ -253,7 +268,7 @@ func (w *world) release() {
 
 // newest returns the id of the newest run by its folder, which needs no daemon; empty when there is
 // only "other".
-func (w *world) newest() string {
+func (w *client) newest() string {
 	dirs, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "r_*"))
 	if len(dirs) < 2 {
 		return ""
@@ -263,7 +278,7 @@ func (w *world) newest() string {
 
 // hasWork reports whether the agent's work is in the run's worktree, in a snapshot of it or in what
 // landed.
-func (w *world) hasWork(r *runView) bool {
+func (w *client) hasWork(r *runView) bool {
 	if data, err := os.ReadFile(filepath.Join(r.Worktree, "work.txt")); err == nil {
 		return string(data) == "precious\n"
 	}
@@ -281,7 +296,7 @@ func has(list []string, want string) bool {
 }
 
 // killDaemons kills all daemons, and waits until they are gone.
-func (w *world) killDaemons() {
+func (w *processes) killDaemons() {
 	w.t.Helper()
 	pids := w.daemons()
 	w.kill(pids)
@@ -289,14 +304,14 @@ func (w *world) killDaemons() {
 }
 
 // awaitDeath waits until processes are gone.
-func (w *world) awaitDeath(pids []int) {
+func (w *client) awaitDeath(pids []int) {
 	w.t.Helper()
 	for _, pid := range pids {
 		w.await(fmt.Sprintf("the death of %d", pid), func() bool { return !fixture.Lives(pid) })
 	}
 }
 
-func (w *world) writeJSON(path string, v any) {
+func (w *folder) writeJSON(path string, v any) {
 	w.t.Helper()
 	data, err := json.Marshal(v)
 	if err == nil {
