@@ -48,6 +48,7 @@ func routeRuns(d *Daemon, mux *http.ServeMux) {
 	handle(d, mux, api.AnswerRun, runs.answerRun)
 	handle(d, mux, api.AllowHost, runs.allowHost)
 	handle(d, mux, api.ShowOutput, runs.showOutput)
+	handle(d, mux, api.ShowScreen, runs.showScreen)
 	handle(d, mux, api.DiffRun, runs.diffRun)
 	handle(d, mux, api.SendInput, runs.sendInput)
 	handle(d, mux, api.StopRun, runs.stopRun)

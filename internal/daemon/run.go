@@ -255,6 +255,26 @@ func (o runOperations) showOutput(ctx context.Context, req api.ShowOutputRequest
 	return api.ShowOutputResponse{RunID: r.ID, Lines: shown.Lines, Result: shown.Result}, nil
 }
 
+func (o runOperations) showScreen(ctx context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
+	timeout, err := api.Milliseconds("timeout_ms", req.Wait)
+	if err != nil {
+		return api.ShowScreenResponse{}, err
+	}
+	ctx, cancel := o.untilStop(ctx)
+	defer cancel()
+	if timeout > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, timeout)
+		defer done()
+	}
+	r, screen, err := o.sup.Query.Screen(ctx, req.Run, req.Seen, req.History)
+	timedOut := errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !timedOut {
+		return api.ShowScreenResponse{}, err
+	}
+	return api.ShowScreenResponse{RunID: r.ID, Attempt: r.Attempt.Number, Screen: screen, TimedOut: timedOut}, nil
+}
+
 func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
 	r, diff, err := o.sup.Work.Diff(ctx, req.Run, req.MaxBytes)
 	if err != nil {

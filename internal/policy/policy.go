@@ -100,7 +100,7 @@ var everyRun = rule{runs: anyRun}
 const theirs = owner | leader
 
 var table = map[string]rule{
-	api.ListRuns.Name: everyRun, api.ShowRun.Name: everyRun, api.ExplainRun.Name: everyRun, api.ShowOutput.Name: everyRun, api.DiffRun.Name: everyRun,
+	api.ListRuns.Name: everyRun, api.ShowRun.Name: everyRun, api.ExplainRun.Name: everyRun, api.ShowOutput.Name: everyRun, api.ShowScreen.Name: everyRun, api.DiffRun.Name: everyRun,
 	api.WaitRuns.Name: everyRun, api.ListQueue.Name: everyRun, api.ShowCheck.Name: everyRun, api.ReviewRun.Name: everyRun, api.ReviewSession.Name: everyRun, api.ListSnapshots.Name: everyRun, api.ShowSnapshot.Name: everyRun, api.ShowTrust.Name: everyRun, api.ListRefs.Name: everyRun,
 	api.ListAlerts.Name: everyRun, api.ExplainWatchdog.Name: everyRun, api.ListTimers.Name: everyRun, api.ListStandbys.Name: everyRun, api.ListEvents.Name: everyRun,
 	api.DaemonStatus.Name: everyRun, api.ListSessions.Name: everyRun, api.ShowSession.Name: everyRun, api.WaitSession.Name: everyRun,

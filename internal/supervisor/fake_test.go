@@ -204,6 +204,11 @@ func (f *fakeTmux) CaptureStyled(ctx context.Context, session, pane string) (str
 	return f.Capture(ctx, session, pane)
 }
 
+func (f *fakeTmux) CaptureScreen(ctx context.Context, session, pane string, _ int) (string, agency.Screen, error) {
+	text, err := f.Capture(ctx, session, pane)
+	return text, agency.Screen{Live: err == nil, Width: 80, Height: 24}, err
+}
+
 func (f *fakeTmux) Socket() string { return "/tmp/tmux-1000/default" }
 
 // fakeHarness builds one command line.

@@ -194,7 +194,37 @@ func (t *Tmux) CaptureStyled(ctx context.Context, session, pane string) (string,
 	return t.capture(ctx, session, pane, "-e")
 }
 
+// CaptureScreen is CaptureStyled with what tmux knows of the screen: its size, its cursor, and how
+// many rows of the text are above it, at most history. It resizes nothing.
+func (t *Tmux) CaptureScreen(ctx context.Context, session, pane string, history int) (text string, screen agency.Screen, err error) {
+	const format = "#{pane_width} #{pane_height} #{history_size} #{cursor_flag} #{cursor_x} #{cursor_y}"
+	options := []string{"-e"}
+	if history > 0 {
+		options = append(options, "-S", strconv.Itoa(-history))
+	}
+	out, err := t.captureAfter(ctx, session, pane, format, options...)
+	if err != nil {
+		return "", screen, err
+	}
+	line, text, _ := strings.Cut(out, "\n")
+	var cursor agency.ScreenCursor
+	var above, shown int
+	if _, err := fmt.Sscan(line, &screen.Width, &screen.Height, &above, &shown, &cursor.Column, &cursor.Row); err != nil {
+		return "", screen, fmt.Errorf("capture tmux pane %s: unknown line %q", pane, readable(line))
+	}
+	screen.Live, screen.Above = true, min(above, history)
+	if shown == 1 {
+		screen.Cursor = &cursor
+	}
+	return text, screen, nil
+}
+
 func (t *Tmux) capture(ctx context.Context, session, pane string, options ...string) (string, error) {
+	return t.captureAfter(ctx, session, pane, "", options...)
+}
+
+// captureAfter captures a pane after a line with the values of a format, if that is not empty.
+func (t *Tmux) captureAfter(ctx context.Context, session, pane, format string, options ...string) (string, error) {
 	if !nameRule().MatchString(session) {
 		return "", noSession(session)
 	}
@@ -203,7 +233,11 @@ func (t *Tmux) capture(ctx context.Context, session, pane string, options ...str
 	}
 	// "=session:.%1" is pane %1 if it is in a window of that session, otherwise no pane.
 	target := "=" + session + ":." + pane
-	out, err := t.run(ctx, "", append([]string{"capture-pane", "-p", "-t", target}, options...)...)
+	args := append([]string{"capture-pane", "-p", "-t", target}, options...)
+	if format != "" {
+		args = slices.Concat([]string{"display-message", "-p", "-t", target, format, ";"}, args)
+	}
+	out, err := t.run(ctx, "", args...)
 	if notFound(err) {
 		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no pane %s in the tmux session %q", pane, session)
 	}

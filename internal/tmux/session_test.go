@@ -134,6 +134,11 @@ func TestCapture(t *testing.T) {
 	if got, err := s.CaptureStyled(ctx, "agency_r_1", pane); err != nil || !strings.Contains(got, "\x1b[31mré🙂d") || !strings.Contains(got, "line 38\n") {
 		t.Errorf("CaptureStyled = %q, %v", got, err)
 	}
+	text, screen, err := s.CaptureScreen(ctx, "agency_r_1", pane, 10)
+	if err != nil || !strings.HasPrefix(text, "line 28\n") || !strings.Contains(text, "\x1b[31mré🙂d") || !screen.Live ||
+		screen.Width != 80 || screen.Height != 24 || screen.Above != 10 || screen.Cursor == nil || *screen.Cursor != (agency.ScreenCursor{Column: 5, Row: 23}) {
+		t.Errorf("CaptureScreen = %q, %+v, %v", text, screen, err)
+	}
 	if _, err := s.Capture(ctx, "agency_r_1", "%999"); !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
 		t.Errorf("a pane that does not exist: %v", err)
 	}

@@ -54,6 +54,9 @@ type Tmux interface {
 	Capture(ctx context.Context, session, pane string) (string, error)
 	// CaptureStyled is Capture with the escape sequences of the colours.
 	CaptureStyled(ctx context.Context, session, pane string) (string, error)
+	// CaptureScreen is CaptureStyled with the size of the screen, its cursor, and at most history rows
+	// above it. The screen has no rows yet.
+	CaptureScreen(ctx context.Context, session, pane string, history int) (text string, screen agency.Screen, err error)
 	// Attached returns the number of clients that show a session.
 	Attached(ctx context.Context, name string) (int, error)
 }

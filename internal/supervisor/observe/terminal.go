@@ -89,6 +89,34 @@ func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []str
 	return all[max(0, len(all)-lines):]
 }
 
+// historyLimit is how many rows above a screen a client gets at most.
+const historyLimit = 2000
+
+// Screen returns what a run's terminal shows while its session exists, else the end of its log.
+func (t *Terminals) Screen(ctx context.Context, r *agency.Run, history int) agency.Screen {
+	if !r.Attempt.Headless && r.Attempt.Pane != "" {
+		text, screen, err := t.tmux.CaptureScreen(ctx, r.Session(), r.Attempt.Pane, min(history, historyLimit))
+		if err == nil {
+			screen.Rows = styledRows(text)
+			screen.Stamp()
+			return screen
+		}
+	}
+	tail, _ := t.attempts.Tail(AttemptDir(r.Dir, r.Attempt.Number), "runner", tailBytes)
+	screen := agency.Screen{Rows: styledRows(strings.ReplaceAll(string(tail), "\r\n", "\n"))}
+	screen.Rows = screen.Rows[max(0, len(screen.Rows)-max(history, logRows)):]
+	screen.Stamp()
+	return screen
+}
+
+// logRows is how many rows a screen has that is the end of a log.
+const logRows = 200
+
+// Wrote returns a value that changes when the agent of a run writes to its terminal.
+func Wrote(r *agency.Run) any {
+	return stampOf(filepath.Join(AttemptDir(r.Dir, r.Attempt.Number), "logs", "runner.log"))
+}
+
 // safeLine removes what a terminal would obey from a line of untrusted text.
 func safeLine(line string) string {
 	runes := []rune(strings.TrimSpace(strings.ReplaceAll(plain.Visible(line), "\t", " ")))
