@@ -45,6 +45,7 @@ func (a *App) entries() []entry {
 		{"line", run.NewLine},
 		{"session", session.New},
 		{"ls list ps", inspect.NewList},
+		{"tui", inspect.NewTUI},
 		{"status", inspect.NewStatus},
 		{"show inspect", inspect.NewShow},
 		{"explain", inspect.NewExplain},

@@ -108,7 +108,11 @@ func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	if err != nil || ctx.Err() != nil || !holder.Stopped() {
 		return errors.Join(err, ctx.Err())
 	}
-	defer d.Passing("agency: the daemon was stopped; this goes on when it is started again")()
+	passing := d.Passing
+	if d.Waits != nil {
+		passing = d.Waits
+	}
+	defer passing("agency: the daemon was stopped; this goes on when it is started again")()
 	for {
 		select {
 		case <-time.After(nextEvery):

@@ -35,6 +35,10 @@ type Deps struct {
 	// DaemonHolder returns the process that owns a data root, or owned it last.
 	DaemonHolder func(home string) (api.Holder, error)
 
+	// Waits shows what the command waits for until the function that it returns is called; nil prints
+	// it.
+	Waits func(text string) (over func())
+
 	// Trace collects the steps of the command for AGENCY_TRACE; nil without it.
 	Trace *trace.Trace
 	// ConfigPath is the file that --config names.

@@ -29,7 +29,7 @@ var related = map[string]string{
 	"help":       "docs",
 	"init":       "trust, config, run",
 	"logs":       "show, events, attach",
-	"ls":         "show, next, wait",
+	"ls":         "tui, show, next, wait",
 	"mcp":        "report, messages, api",
 	"merge":      "queue, review, verify, diff, push, pr, abandon",
 	"pr":         "push, merge, review, verify, send",
@@ -55,6 +55,7 @@ var related = map[string]string{
 	"stop":       "resume, rm, attach",
 	"tags":       "ls, messages, watchdog",
 	"trust":      "init, run",
+	"tui":        "ls, next, answer, attach",
 	"uninstall":  "service, gc, snapshot",
 	"unflag":     "flag, alerts",
 	"verify":     "review, merge, diff, trust",
@@ -67,7 +68,7 @@ var related = map[string]string{
 // for a subcommand also the command that it belongs to.
 func Related(cmd *cobra.Command) []string {
 	if !cmd.HasParent() {
-		return []string{"run", "ls", "attach", "session", "doctor"}
+		return []string{"run", "ls", "tui", "attach", "session", "doctor"}
 	}
 	path := strings.Fields(cmd.CommandPath())[1:]
 	words := []string{}

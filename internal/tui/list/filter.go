@@ -1,0 +1,47 @@
+package list
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency/internal/api"
+	"agency/internal/view"
+)
+
+// matches reports whether a filter shows a run. All words of the filter must match: s:WORD the
+// status or the group, t:WORD a tag, r:WORD the repository, and any other word the name, of which it
+// has letters in their order, or a part of the summary.
+func matches(filter string, r *api.Run) bool {
+	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
+		kind, rest, ok := strings.Cut(word, ":")
+		found := false
+		switch {
+		case ok && kind == "s":
+			status := strings.ReplaceAll(r.Status.String(), " ", "-")
+			found = strings.Contains(status, rest) || strings.HasPrefix(strings.ToLower(strings.ReplaceAll(view.GroupOf(r).Title(), " ", "-")), rest)
+		case ok && kind == "t":
+			found = slices.ContainsFunc(r.Tags, func(tag string) bool { return strings.HasPrefix(strings.ToLower(tag), rest) })
+		case ok && kind == "r":
+			found = strings.Contains(strings.ToLower(filepath.Base(r.Repo)), rest)
+		default:
+			found = inOrder(word, strings.ToLower(r.Ref())) || strings.Contains(strings.ToLower(view.Summary(r)), word)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder reports whether a text has all characters of a word, in their order.
+func inOrder(word, text string) bool {
+	for _, r := range word {
+		_, after, ok := strings.Cut(text, string(r))
+		if !ok {
+			return false
+		}
+		text = after
+	}
+	return true
+}

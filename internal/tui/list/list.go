@@ -1,0 +1,334 @@
+// Package list is the list of runs by how much they need a user. It draws only the rows that are
+// visible, and its cursor stays on its run whatever happens around it.
+package list
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/term"
+	"agency/internal/duration"
+	"agency/internal/tui/cell"
+	"agency/internal/view"
+)
+
+// List is a list of runs with a cursor and marks.
+type List struct {
+	runs   []api.Run
+	filter string
+	rows   []row // what is shown, the titles of groups too
+	at     int   // the row of the cursor; -1 when there are no runs
+	chosen agency.RunID
+	marked map[agency.RunID]bool
+	top    int  // the first visible row
+	height int  // how many rows are visible
+	repos  bool // the runs are of more than one repository
+	widest int  // of the names
+}
+
+// row is a run, or the title of a group when run is -1.
+type row struct {
+	run   int
+	group view.Group
+	count int
+}
+
+// unseen is the height of a list that was not drawn yet: all of it is visible.
+const unseen = 1 << 20
+
+// New returns an empty list.
+func New() *List { return &List{at: -1, marked: map[agency.RunID]bool{}, height: unseen} }
+
+// Set replaces the runs. The cursor stays on its run; when that is gone, it goes to the one in its
+// place.
+func (l *List) Set(runs []api.Run) {
+	view.ByGroup(runs)
+	l.runs = runs
+	there := map[agency.RunID]bool{}
+	l.repos, l.widest = false, leastName
+	for i := range runs {
+		l.widest = max(l.widest, term.Width(runs[i].Ref()))
+		there[runs[i].ID] = true
+		l.repos = l.repos || runs[i].Repo != runs[0].Repo
+	}
+	for id := range l.marked {
+		if !there[id] {
+			delete(l.marked, id)
+		}
+	}
+	l.arrange()
+}
+
+// Filter shows only the runs that match.
+func (l *List) Filter(filter string) {
+	l.filter = filter
+	l.arrange()
+}
+
+// Filtered returns the present filter.
+func (l *List) Filtered() string { return l.filter }
+
+// arrange makes the rows. The row of the cursor stays where it is on the screen, unless the list is
+// at its top: there new rows are seen.
+func (l *List) arrange() {
+	was, line := l.at, l.at-l.top
+	l.rows, l.at = l.rows[:0], -1
+	title := -1
+	for i := range l.runs {
+		if l.filter != "" && !matches(l.filter, &l.runs[i]) {
+			continue
+		}
+		if g := view.GroupOf(&l.runs[i]); title < 0 || l.rows[title].group != g {
+			title = len(l.rows)
+			l.rows = append(l.rows, row{run: -1, group: g})
+		}
+		l.rows[title].count++
+		if l.runs[i].ID == l.chosen {
+			l.at = len(l.rows)
+		}
+		l.rows = append(l.rows, row{run: i})
+	}
+	if l.at < 0 {
+		l.choose(l.nearest(was))
+	} else if l.top > 0 {
+		l.top = l.at - line
+	}
+	l.scroll()
+}
+
+// nearest returns the row of a run at a row or near to it; -1 when there is none.
+func (l *List) nearest(at int) int {
+	at = min(max(at, 0), len(l.rows)-1)
+	if at >= 0 && l.rows[at].run < 0 {
+		at++ // every title has a run below it
+	}
+	return at
+}
+
+func (l *List) choose(at int) {
+	l.at, l.chosen = at, ""
+	if at >= 0 {
+		l.chosen = l.runs[l.rows[at].run].ID
+	}
+	l.scroll()
+}
+
+// scroll keeps the cursor visible, and the title above the first run.
+func (l *List) scroll() {
+	if l.at >= 0 {
+		first := l.at
+		if l.at > 0 && l.rows[l.at-1].run < 0 {
+			first--
+		}
+		l.top = min(l.top, first)
+		l.top = max(l.top, l.at-l.height+1)
+	}
+	l.top = max(min(l.top, len(l.rows)-l.height), 0)
+}
+
+// Move moves the cursor by a number of runs.
+func (l *List) Move(by int) {
+	at := l.at
+	for step := 1; by != 0 && at >= 0; by -= step {
+		if by < 0 {
+			step = -1
+		}
+		next := at + step
+		if next >= 0 && next < len(l.rows) && l.rows[next].run < 0 {
+			next += step
+		}
+		if next < 0 || next >= len(l.rows) {
+			break
+		}
+		at = next
+	}
+	l.choose(at)
+}
+
+// Page moves the cursor by a part of what is visible: 1 is half of it down.
+func (l *List) Page(by int) { l.Move(by * max(l.height/2, 1)) }
+
+// End moves the cursor to the first run, or to the last one.
+func (l *List) End(last bool) {
+	if last {
+		l.Move(len(l.rows))
+	} else {
+		l.Move(-len(l.rows))
+	}
+}
+
+// Next moves the cursor to the next run that needs the user, around the end, or to the one before.
+// It reports whether there is one.
+func (l *List) Next(step int) bool {
+	for i := 1; i <= len(l.rows); i++ {
+		at := ((l.at+i*step)%len(l.rows) + len(l.rows)) % len(l.rows)
+		if run := l.rows[at].run; run >= 0 && l.runs[run].NeedsYou() {
+			l.choose(at)
+			return true
+		}
+	}
+	return false
+}
+
+// Go moves the cursor to a run, if it is shown.
+func (l *List) Go(id agency.RunID) {
+	if i := slices.IndexFunc(l.rows, func(r row) bool { return r.run >= 0 && l.runs[r.run].ID == id }); i >= 0 {
+		l.choose(i)
+	}
+}
+
+// Click moves the cursor to the run at a visible row, and reports whether there is one.
+func (l *List) Click(line int) bool {
+	at := l.top + line
+	if line < 0 || line >= l.height || at >= len(l.rows) || l.rows[at].run < 0 {
+		return false
+	}
+	l.choose(at)
+	return true
+}
+
+// Chosen returns the run at the cursor; nil when there is none.
+func (l *List) Chosen() *api.Run {
+	if l.at < 0 {
+		return nil
+	}
+	return &l.runs[l.rows[l.at].run]
+}
+
+// Mark marks the run at the cursor or takes the mark away, and goes to the next.
+func (l *List) Mark() {
+	if l.at < 0 {
+		return
+	}
+	if l.marked[l.chosen] {
+		delete(l.marked, l.chosen)
+	} else {
+		l.marked[l.chosen] = true
+	}
+	l.Move(1)
+}
+
+// Unmark takes all marks away.
+func (l *List) Unmark() { clear(l.marked) }
+
+// Targets returns the marked runs, or the one at the cursor when none is marked.
+func (l *List) Targets() []api.Run {
+	if len(l.marked) == 0 {
+		if r := l.Chosen(); r != nil {
+			return []api.Run{*r}
+		}
+		return nil
+	}
+	targets := []api.Run{}
+	for i := range l.runs {
+		if l.marked[l.runs[i].ID] {
+			targets = append(targets, l.runs[i])
+		}
+	}
+	return targets
+}
+
+// Marked returns how many runs are marked.
+func (l *List) Marked() int { return len(l.marked) }
+
+// Len returns how many runs there are, without the filter.
+func (l *List) Len() int { return len(l.runs) }
+
+// Counts returns how many runs each group has, without the filter.
+func (l *List) Counts() map[view.Group]int {
+	counts := map[view.Group]int{}
+	for i := range l.runs {
+		counts[view.GroupOf(&l.runs[i])]++
+	}
+	return counts
+}
+
+// Draw returns the visible rows. now is the time for ages.
+func (l *List) Draw(width, height int, now time.Time) []cell.Line {
+	l.height = max(height, 1)
+	l.scroll()
+	lines := make([]cell.Line, 0, height)
+	for i := l.top; i < len(l.rows) && len(lines) < height; i++ {
+		if l.rows[i].run < 0 {
+			lines = append(lines, l.title(&l.rows[i], width))
+			continue
+		}
+		lines = append(lines, l.run(i, width, now))
+	}
+	if below := len(l.rows) - l.top - height; below > 0 && height > 3 {
+		lines[height-1] = cell.Of(cell.Dim, fmt.Sprintf("   … %d more", below+1)).Fit(width)
+		if l.at == l.top+height-1 { // the cursor is never hidden
+			lines[height-1] = l.run(l.at, width, now)
+		}
+	}
+	for len(lines) < height {
+		lines = append(lines, cell.Of(cell.Plain, "").Fit(width))
+	}
+	return lines
+}
+
+func (l *List) title(r *row, width int) cell.Line {
+	style := cell.With(cell.Dim, "b")
+	if r.group == view.GroupNeedsYou {
+		style = cell.With(cell.Coloured(view.Yellow), "b")
+	}
+	return cell.Of(style, " "+r.group.Title()).Add(cell.Dim, fmt.Sprintf(" %d", r.count)).Fit(width)
+}
+
+// The columns of a run.
+const (
+	leastName   = 8
+	nameColumns = 26
+	repoColumns = 12
+	ageColumns  = 4
+)
+
+func (l *List) run(at, width int, now time.Time) cell.Line {
+	r := &l.runs[l.rows[at].run]
+	lead := " "
+	if at == l.at {
+		lead = ">"
+	}
+	if l.marked[r.ID] {
+		lead += "+"
+	} else {
+		lead += " "
+	}
+	mark, name := r.Status.Mark(), min(max(width/3, leastName), nameColumns, l.widest)
+	line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.MarkColour(mark)), mark+" ").Add(cell.Plain, term.Pad(term.Fit(r.Ref(), name), name)+" ")
+	if l.repos && width >= 60 {
+		repo := min(width/8, repoColumns)
+		line = line.Add(cell.Dim, term.Pad(term.Fit(term.SafeLine(filepath.Base(r.Repo)), repo), repo)+" ")
+	}
+	line = line.Add(cell.Dim, fmt.Sprintf("%*s  ", ageColumns, age(now.Sub(r.Since))))
+	diff := ""
+	if r.Diff != nil && r.Diff.Files > 0 && width >= 60 {
+		diff = fmt.Sprintf(" +%d -%d", r.Diff.Added, r.Diff.Deleted)
+	}
+	line = line.Add(cell.Plain, says(r)).Fit(width-len(diff)).Add(cell.Dim, diff)
+	if at == l.at {
+		return line.All(cell.With(cell.Reversed, "b"))
+	}
+	return line
+}
+
+// says returns what a run does in its own words, or else its status.
+func says(r *api.Run) string {
+	if text := term.SafeLine(view.Summary(r)); text != "" {
+		return text
+	}
+	return r.Status.String()
+}
+
+// age returns a duration in words that change no oftener than once a minute, so that an idle list
+// writes nothing.
+func age(d time.Duration) string {
+	if d < time.Minute {
+		return "now"
+	}
+	return duration.Short(d)
+}

@@ -1,0 +1,96 @@
+package preview
+
+import (
+	"regexp"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/term"
+	"agency/internal/tui/cell"
+	"agency/internal/view"
+)
+
+// cardRows is how many rows of a request are shown at most.
+const cardRows = 8
+
+// Card returns what a run waits for, word for word, and the keys that answer it. They are dim while
+// they do nothing, because the request has only just appeared. Nothing is returned for a run that
+// waits for nothing.
+func Card(r *api.Run, options []string, takes bool, width int) []cell.Line {
+	if !r.NeedsYou() {
+		return nil
+	}
+	text, style := view.Summary(r), cell.Bold
+	if q := r.Request; q != nil {
+		text = q.Text
+		if q.Kind == agency.AsksPermission && q.Tool != "" {
+			text = strings.TrimSpace(q.Tool + ": " + q.Text)
+		}
+		if q.Subagent != "" {
+			text = "(" + q.Subagent + ") " + text
+		}
+	}
+	if text == "" {
+		text = "its turn ended, and it did not say what it needs"
+	}
+	lines := cell.Wrap(style, text, 1, width, cardRows)
+	bright := cell.Coloured(view.Yellow)
+	if !takes {
+		bright = cell.Dim
+	}
+	keys := cell.Of(cell.Plain, " ")
+	for _, k := range answers(r, options) {
+		keys = keys.Add(bright, k[0]).Add(cell.Dim, " "+k[1]+"  ")
+	}
+	return append(lines, keys)
+}
+
+// answers returns the keys that answer a run, and what each does.
+func answers(r *api.Run, options []string) [][2]string {
+	switch {
+	case r.Request != nil && r.Request.Kind == agency.AsksDialog:
+		return [][2]string{{"enter", "answer it in its terminal"}}
+	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
+		return [][2]string{{"a", "allow"}, {"r", "reject"}}
+	case view.PromptID(r) == "":
+		return [][2]string{{"enter", "attach"}, {"s", "send"}}
+	}
+	keys := [][2]string{}
+	for i, option := range options {
+		keys = append(keys, [2]string{string(rune('1' + i)), term.Fit(option, 24)})
+	}
+	if r.Request != nil {
+		keys = append(keys, [2]string{"r", "no answer"})
+	}
+	return append(keys, [2]string{"i", "reply"})
+}
+
+// option is a numbered line of a dialog, behind its frame and cursor.
+var option = regexp.MustCompile(`^[\s│┃|❯›>*]*([1-9])[.)] (.+)$`)
+
+// Options returns the numbered options of the dialog that a screen shows, the last one when there
+// are several, without their descriptions.
+func Options(s *agency.Screen) []string {
+	found := []string{}
+	for _, row := range s.Rows {
+		text := ""
+		for i := range row {
+			text += row[i].Text
+		}
+		part := option.FindStringSubmatch(strings.TrimRight(text, " │┃|"))
+		switch {
+		case part == nil:
+		case part[1] == "1":
+			found = []string{label(part[2])}
+		case part[1] == string(rune('1'+len(found))):
+			found = append(found, label(part[2]))
+		}
+	}
+	return found
+}
+
+func label(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "  ")
+	return term.SafeLine(text)
+}

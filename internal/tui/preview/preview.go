@@ -1,0 +1,153 @@
+// Package preview shows one run: what its terminal shows, what it asks, and texts about it.
+package preview
+
+import (
+	"fmt"
+	"strings"
+
+	"agency"
+	"agency/internal/tui/cell"
+)
+
+// Tab is a view of a run.
+type Tab int
+
+// The tabs, in their order.
+const (
+	Screen Tab = iota
+	Diff
+	Why
+	Log
+	Messages
+)
+
+// Tabs returns all tabs.
+func Tabs() []Tab { return []Tab{Screen, Diff, Why, Log, Messages} }
+
+// String returns the name of a tab.
+func (t Tab) String() string {
+	return [...]string{"Screen", "Diff", "Why", "Log", "Messages"}[t]
+}
+
+// Pane is what is shown of the chosen run. Its texts are those of one run and one tab.
+type Pane struct {
+	Run    agency.RunID // whose screen or text it has; empty while nothing has come
+	Tab    Tab
+	Screen agency.Screen
+	Text   []cell.Line
+	Scroll int // of a screen how many rows up from its end, of a text how many down from its top
+
+	height int // as it was drawn last
+}
+
+// Show replaces the screen.
+func (p *Pane) Show(id agency.RunID, s *agency.Screen) {
+	if p.Run != id || p.Tab != Screen {
+		p.Scroll = 0
+	}
+	p.Run, p.Screen, p.Text = id, *s, nil
+}
+
+// ShowText replaces the text of a tab.
+func (p *Pane) ShowText(id agency.RunID, tab Tab, text []cell.Line) {
+	if p.Run != id || p.Tab != tab {
+		p.Scroll = 0
+	}
+	p.Run, p.Tab, p.Text, p.Screen = id, tab, text, agency.Screen{}
+}
+
+// Clear forgets what is shown, because another run or tab is.
+func (p *Pane) Clear(tab Tab) { *p = Pane{Tab: tab, height: p.height} }
+
+// ScrollBy scrolls by rows; up is negative.
+func (p *Pane) ScrollBy(rows int) {
+	if p.Tab == Screen {
+		p.Scroll = min(max(p.Scroll-rows, 0), max(len(p.Screen.Rows)-p.height, 0))
+		return
+	}
+	p.Scroll = min(max(p.Scroll+rows, 0), max(len(p.Text)-p.height, 0))
+}
+
+// Height returns how many rows were drawn last.
+func (p *Pane) Height() int { return p.height }
+
+// Draw returns the rows of the pane.
+func (p *Pane) Draw(width, height int) []cell.Line {
+	p.height = height
+	lines := []cell.Line{}
+	switch {
+	case p.Run == "":
+	case p.Tab == Screen:
+		lines = p.screen(width, height)
+	default:
+		p.ScrollBy(0)
+		for _, line := range p.Text[p.Scroll:min(p.Scroll+height, len(p.Text))] {
+			lines = append(lines, line.Fit(width))
+		}
+	}
+	for len(lines) < height {
+		lines = append(lines, cell.Of(cell.Plain, "").Fit(width))
+	}
+	return lines
+}
+
+// screen returns the end of the screen, as it is where it has room. It is cut off at the right: a
+// viewer never changes the size of a terminal.
+func (p *Pane) screen(width, height int) []cell.Line {
+	s := &p.Screen
+	p.ScrollBy(0)
+	last := len(s.Rows) - p.Scroll
+	first := max(last-height, 0)
+	lines := make([]cell.Line, 0, height)
+	for i := first; i < last; i++ {
+		line := make(cell.Line, 0, len(s.Rows[i]))
+		for _, text := range s.Rows[i] {
+			line = line.Add(text, text.Text)
+		}
+		if s.Cursor != nil && i == s.Above+s.Cursor.Row {
+			line = withCursor(line, s.Cursor.Column)
+		}
+		lines = append(lines, line.Crop(width))
+	}
+	if len(s.Rows) == 0 {
+		lines = append(lines, cell.Of(cell.Dim, " (nothing is shown)").Fit(width))
+	}
+	return lines
+}
+
+// withCursor reverses the cell of a column.
+func withCursor(line cell.Line, column int) cell.Line {
+	if width := line.Width(); width <= column {
+		return line.Add(cell.Plain, strings.Repeat(" ", column-width)).Add(cell.Reversed, " ")
+	}
+	drawn, at := make(cell.Line, 0, len(line)+2), 0
+	for _, s := range line {
+		width := cell.Line{s}.Width()
+		if column < at || column >= at+width {
+			drawn, at = append(drawn, s), at+width
+			continue
+		}
+		for _, r := range s.Text {
+			style := s
+			style.Text = string(r)
+			w := cell.Line{style}.Width()
+			if at <= column && column < at+max(w, 1) && w > 0 {
+				style.Attributes += "r"
+			}
+			drawn, at = append(drawn, style), at+w
+		}
+	}
+	return drawn
+}
+
+// Position returns where a scrolled pane is, in words; empty at the place where it begins.
+func (p *Pane) Position() string {
+	switch {
+	case p.Tab == Screen && p.Scroll > 0:
+		return fmt.Sprintf("%d rows up", p.Scroll)
+	case p.Tab != Screen && len(p.Text) > p.height:
+		return fmt.Sprintf("%d-%d of %d", p.Scroll+1, min(p.Scroll+p.height, len(p.Text)), len(p.Text))
+	default:
+		return ""
+	}
+}

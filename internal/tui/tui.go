@@ -1,0 +1,91 @@
+// Package tui is the dashboard in the terminal: the runs by how much they need the user, the screen
+// of one, and a key for everything that is done with them. It is a client of the api alone. Update
+// does no I/O: that is in commands, which end as messages.
+package tui
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// Options are what the dashboard gets from the command line.
+type Options struct {
+	Daemon Daemon
+	In     *os.File
+	Out    io.Writer
+	Env    []string // NAME=value, of the caller
+	Dir    string   // working directory of the caller
+	Config string   // the caller's configuration file; empty means the default one
+	Now    func() time.Time
+	// Command returns a command of this program, to be run on the terminal.
+	Command func(args ...string) *exec.Cmd
+	// Away, if it is not nil, carries what keeps the daemon from answering, in words, and "" when it
+	// is over.
+	Away <-chan string
+}
+
+// Run shows the dashboard until the user leaves it.
+func Run(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := New(ctx, o)
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env))
+	go m.listen(ctx, p.Send)
+	_, err := p.Run()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// listen sends a message for each change at the daemon, until ctx ends.
+func (m *Model) listen(ctx context.Context, send func(tea.Msg)) {
+	if m.o.Away != nil {
+		go func() {
+			for {
+				select {
+				case why := <-m.o.Away:
+					send(awayMsg(why))
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	for ctx.Err() == nil {
+		err := m.o.Daemon.Follow(ctx, func() { send(changedMsg{}) }, func() { send(againMsg{}) })
+		if ctx.Err() != nil {
+			return
+		}
+		send(awayMsg(agency.AsError(err).Message))
+		select {
+		case <-time.After(followAgain):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// followAgain is how long to wait before following the events of a daemon that cannot be reached.
+const followAgain = 2 * time.Second
+
+// follow is Daemon.Follow by a client.
+func follow(ctx context.Context, c *api.Client, changed, again func()) error {
+	last, err := api.Call(ctx, c, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	if err != nil {
+		return err
+	}
+	changed()
+	return c.Follow(ctx, last.LastSeq, "", again, func(agency.Event) error {
+		changed()
+		return nil
+	})
+}

@@ -1,0 +1,472 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"agency"
+	"agency/internal/api"
+)
+
+var update = flag.Bool("update", false, "write the golden files and the keys of docs/tui.md again")
+
+// user is a user in front of the dashboard, with a daemon that knows the runs and remembers what it
+// was asked.
+type user struct {
+	t       *testing.T
+	m       *Model
+	now     time.Time
+	runs    []api.Run
+	screens map[agency.RunID]agency.Screen
+	asked   []string // what the daemon was asked to do, and what ran on the terminal
+	refuse  error    // the answer to the next action
+	quit    bool
+}
+
+func sit(t *testing.T, width, height int, runs ...api.Run) *user {
+	t.Helper()
+	u := &user{t: t, now: noon, runs: runs, screens: map[agency.RunID]agency.Screen{}}
+	u.m = New(t.Context(), Options{
+		Daemon: u.daemon(), Now: func() time.Time { return u.now },
+		Command: func(args ...string) *exec.Cmd { return exec.Command("agency", args...) },
+	})
+	u.m.later = func(_ time.Duration, msg tea.Msg) tea.Cmd {
+		switch msg.(type) {
+		case lookMsg:
+			if u.m.pane.Run == u.m.eye.run {
+				return nil // the next look would wait for a change
+			}
+			return func() tea.Msg { return msg }
+		case fetchMsg:
+			return func() tea.Msg { return msg }
+		default:
+			return nil
+		}
+	}
+	u.do(u.m.Init())
+	u.tell(tea.WindowSizeMsg{Width: width, Height: height})
+	return u
+}
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+func (u *user) daemon() Daemon {
+	return Daemon{
+		ListRuns: func(_ context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+			runs := slices.Clone(u.runs)
+			if req.Run != "" {
+				runs = slices.DeleteFunc(runs, func(r api.Run) bool { return string(r.ID) != req.Run })
+			}
+			return api.ListRunsResponse{Runs: runs}, nil
+		},
+		ShowScreen: func(_ context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
+			return api.ShowScreenResponse{RunID: agency.RunID(req.Run), Screen: u.screens[agency.RunID(req.Run)]}, nil
+		},
+		AnswerRun: func(_ context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
+			err := u.record("answer %s %s %s%s", req.Run, req.PromptID, req.Decision, req.Text)
+			return api.AnswerRunResponse{Confirmed: true}, err
+		},
+	}
+}
+
+func (u *user) record(format string, args ...any) error {
+	u.asked = append(u.asked, fmt.Sprintf(format, args...))
+	err := u.refuse
+	u.refuse = nil
+	return err
+}
+
+// do runs a command and what follows from it.
+func (u *user) do(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			u.do(c)
+		}
+	case tea.QuitMsg:
+		u.quit = true
+	default:
+		if strings.HasPrefix(fmt.Sprintf("%T", msg), "tea.exec") {
+			u.asked = append(u.asked, "exec")
+			return
+		}
+		u.tell(msg)
+	}
+}
+
+func (u *user) tell(msg tea.Msg) {
+	_, cmd := u.m.Update(msg)
+	u.do(cmd)
+}
+
+// presses presses keys, by their names: "w a enter".
+func (u *user) presses(keys string) {
+	for key := range strings.FieldsSeq(keys) {
+		press := tea.KeyPressMsg{Text: key}
+		switch key {
+		case "enter":
+			press = tea.KeyPressMsg{Code: tea.KeyEnter}
+		case "esc":
+			press = tea.KeyPressMsg{Code: tea.KeyEscape}
+		case "space":
+			press = tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+		case "tab":
+			press = tea.KeyPressMsg{Code: tea.KeyTab}
+		}
+		if press.Code == 0 {
+			press.Code = []rune(key)[0]
+		}
+		u.tell(press)
+	}
+}
+
+func (u *user) types(text string) {
+	for _, r := range text {
+		u.tell(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+}
+
+// waits lets time pass.
+func (u *user) waits(d time.Duration) { u.now = u.now.Add(d) }
+
+// changes replaces the runs, as when the daemon reports an event.
+func (u *user) changes(runs ...api.Run) {
+	u.runs = runs
+	u.tell(changedMsg{})
+}
+
+func (u *user) sees(texts ...string) {
+	u.t.Helper()
+	frame := ansi.Strip(u.m.Frame())
+	for _, text := range texts {
+		if !strings.Contains(frame, text) {
+			u.t.Fatalf("%q is not on the screen:\n%s", text, frame)
+		}
+	}
+}
+
+func (u *user) seesNot(text string) {
+	u.t.Helper()
+	if frame := ansi.Strip(u.m.Frame()); strings.Contains(frame, text) {
+		u.t.Fatalf("%q is on the screen:\n%s", text, frame)
+	}
+}
+
+// did checks what the daemon was asked to do since the last check.
+func (u *user) did(want ...string) {
+	u.t.Helper()
+	if diff := cmp.Diff(want, u.asked); diff != "" {
+		u.t.Fatal(diff)
+	}
+	u.asked = nil
+}
+
+func run(name string, label agency.Label, summary string) api.Run {
+	return api.Run{
+		ID: agency.RunID("r_" + name), Handle: "1125-" + name + "-a1b2", Name: name, Status: label, Summary: summary,
+		Since: noon.Add(-2 * time.Minute), Repo: "/home/me/web", Tags: []string{},
+	}
+}
+
+func permission(name, command string) api.Run {
+	r := run(name, agency.NeedsInput, "may it use Bash? "+command)
+	r.Request = &agency.Request{ID: "toolu_" + name, Kind: agency.AsksPermission, Tool: "Bash", Text: command, At: noon.Add(-2 * time.Minute), Confidence: 1}
+	return r
+}
+
+func screenOf(lines ...string) agency.Screen {
+	s := agency.Screen{Live: true, Width: 80, Height: 24, Rows: [][]agency.StyledText{}}
+	for _, line := range lines {
+		s.Rows = append(s.Rows, []agency.StyledText{{Text: line}})
+	}
+	s.Stamp()
+	return s
+}
+
+// team is a team of runs of all kinds.
+func team() []api.Run {
+	question := run("docs", agency.NeedsInput, "Which tone?")
+	question.Request = &agency.Request{ID: "q1", Kind: agency.AsksQuestion, Text: "Which tone?", At: noon.Add(-9 * time.Minute), Confidence: 1}
+	failed := run("flaky", agency.LabelFailed, "")
+	failed.Problem, failed.Repo, failed.Tags = "(exit 1)", "/home/me/api", []string{"nightly"}
+	search := run("search", agency.Working, "editing index.go")
+	search.Diff = &agency.ChangeSize{Files: 3, Added: 120, Deleted: 8}
+	wide := run("übersetzung", agency.ReadyForReview, "翻訳が完了しました: 界界界 strings are translated 👩‍👩‍👧 now")
+	return []api.Run{permission("auth-fix", "npm test -- login"), question, search, failed, wide, run("idle", agency.LabelCompleted, "All done")}
+}
+
+// seated is a user with the team, whose screens show something.
+func seated(t *testing.T, width, height int) *user {
+	u := sit(t, width, height)
+	u.screens["r_auth-fix"] = agency.Screen{Live: true, Width: 80, Height: 24, Revision: "1", Rows: [][]agency.StyledText{
+		{{Text: "● ", Foreground: "2"}, {Text: "Bash", Attributes: "b"}, {Text: "(npm test -- login)"}}, {}, {{Text: " Do you want to proceed?"}}, {{Text: " ❯ 1. Yes"}}, {{Text: "   2. No"}},
+	}}
+	u.screens["r_docs"] = screenOf("Which tone?", " ❯ 1. Short  in one line", "   2. Full   with examples", "   3. Type something")
+	u.changes(team()...)
+	u.waits(time.Second)
+	return u
+}
+
+// golden compares a frame, without its styles, with a file, and checks that it has the size of the
+// terminal.
+func golden(t *testing.T, u *user, name string) {
+	t.Helper()
+	frame := ansi.Strip(u.m.Frame())
+	lines := strings.Split(frame, "\n")
+	if len(lines) != u.m.height {
+		t.Errorf("the frame has %d rows, want %d", len(lines), u.m.height)
+	}
+	for _, line := range lines {
+		if w := ansi.StringWidth(line); w > u.m.width {
+			t.Errorf("%d columns, want at most %d: %q", w, u.m.width, line)
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	path := filepath.Join("testdata", name+".txt")
+	got := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (go test ./internal/tui -update writes it again):\n%s", path, diff)
+	}
+}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 40}, {160, 50}, {300, 90}, {40, 12}} {
+		golden(t, seated(t, size[0], size[1]), fmt.Sprintf("team-%dx%d", size[0], size[1]))
+	}
+	golden(t, sit(t, 80, 24), "none-80x24")
+	u := seated(t, 80, 24)
+	u.presses("?")
+	golden(t, u, "help-80x24")
+	u = seated(t, 160, 50)
+	u.presses("w")
+	golden(t, u, "question-160x50")
+}
+
+// A permission is allowed with one key, and the answer names the very request that was shown.
+func TestAllow(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.sees("Bash: npm test -- login", "a allow")
+	u.presses("a")
+	u.did("answer r_auth-fix toolu_auth-fix@" + stamp(-2*time.Minute) + " allow")
+	u.sees("auth-fix: allowed")
+	u.presses("r")
+	u.did("answer r_auth-fix toolu_auth-fix@" + stamp(-2*time.Minute) + " deny")
+	u.presses("q")
+	if !u.quit {
+		t.Error("q did not leave")
+	}
+}
+
+func stamp(after time.Duration) string { return fmt.Sprint(noon.Add(after).UnixMilli()) }
+
+// A key that was meant for another request answers none: not when the request changes under the
+// cursor, and not when the cursor has just moved to it.
+func TestDeadKeys(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	changed := team()
+	changed[0] = permission("auth-fix", "rm -rf /")
+	changed[0].Request.ID = "toolu_2"
+	u.changes(changed...)
+	u.presses("a")
+	u.did()
+	u.sees("Bash: rm -rf /", "only just appeared")
+	u.waits(deadKeys)
+	u.presses("w 1")
+	u.did()
+	u.waits(deadKeys)
+	u.presses("1")
+	u.did("answer r_docs q1@" + stamp(-9*time.Minute) + " Short")
+}
+
+// A request that somebody else answered meanwhile is no error; another error is one.
+func TestAnsweredByAnother(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "auth-fix no longer waits for it")
+	u.runs[0] = run("auth-fix", agency.Working, "testing")
+	u.presses("a")
+	u.sees("auth-fix: already answered", "testing")
+	u.seesNot("no longer waits")
+	u = seated(t, 80, 24)
+	u.refuse = agency.Errorf(agency.CodeInputRefused, "a user types there")
+	u.presses("a")
+	u.sees("a user types there")
+}
+
+// A reply is typed on the last row, and goes to the run that it was begun for.
+func TestReply(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("w")
+	u.waits(deadKeys)
+	u.presses("i")
+	u.types("Shrot")
+	u.tell(tea.KeyPressMsg{Code: 'w', Mod: tea.ModCtrl})
+	u.types("Short, please")
+	u.sees("reply to docs> Short, please")
+	u.changes(slices.Insert(team(), 0, permission("urgent", "make"))...)
+	u.presses("enter")
+	u.did("answer r_docs q1@" + stamp(-9*time.Minute) + " Short, please")
+}
+
+// The cursor stays on its run when others come, change their group or go, and goes to a neighbour
+// when its own run is removed.
+func TestCursorStays(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("w j")
+	u.sees("> ✕ flaky")
+	u.changes(append([]api.Run{permission("new", "ls")}, team()...)...)
+	u.sees("> ✕ flaky", "◐ new")
+	u.changes(slices.Delete(team(), 3, 4)...)
+	u.seesNot("flaky")
+	u.sees("> ")
+	u.changes()
+	u.sees("No run yet")
+	u.changes(team()...)
+	u.sees("> ◐ auth-fix")
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	for filter, want := range map[string]string{
+		"afx": "auth-fix", "s:needs": "auth-fix docs", "s:failed": "flaky", "t:night": "flaky", "r:api": "flaky", "r:web s:work": "search", "index.go": "search", "zzz": "",
+	} {
+		u := seated(t, 80, 24)
+		u.presses("/")
+		u.types(filter)
+		u.sees("/" + filter)
+		u.presses("enter")
+		got := []string{}
+		for _, r := range team() {
+			if strings.Contains(ansi.Strip(strings.Join(u.m.body(), "\n")), " "+r.Name+" ") {
+				got = append(got, r.Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s shows %q, want %q", filter, got, want)
+		}
+		u.presses("esc")
+		u.sees("auth-fix", "search")
+	}
+}
+
+// While the daemon does not answer, the dashboard shows that, keeps what it has, and goes on.
+func TestDaemonAway(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.tell(awayMsg("it was stopped"))
+	u.sees("no daemon: it was stopped", "auth-fix")
+	u.runs = u.runs[1:]
+	u.tell(againMsg{})
+	u.sees("another daemon answers now")
+	u.seesNot("auth-fix")
+	u.seesNot("no daemon")
+	u.tell(runsMsg{err: errors.New("boom")})
+	u.sees("no daemon: ", "docs")
+}
+
+// Nothing that an agent writes reaches the terminal as a command, wherever it stands.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b]0;pwned\x07\x1b[2J\u202e\x9bnow\r\nx\x07"
+	r := permission("auth-fix", evil)
+	r.Name, r.Repo, r.Handle, r.Summary, r.Problem, r.Tags = evil, "/tmp/"+evil, evil, evil, evil, []string{evil}
+	other := run("other", agency.Working, "x")
+	u := sit(t, 160, 50)
+	u.screens[r.ID] = agency.Screen{Live: true, Revision: "1", Cursor: &agency.ScreenCursor{}, Rows: [][]agency.StyledText{{{Text: evil, Foreground: "1;5m" + evil, Background: "#12345m", Attributes: evil}}}}
+	u.changes(r, other)
+	u.tell(awayMsg(evil))
+	u.presses("r")
+	frame := u.m.Frame()
+	for _, part := range strings.Split(frame, "\x1b[")[1:] {
+		if codes, _, _ := strings.Cut(part, "m"); strings.Trim(codes, "0123456789;") != "" {
+			t.Fatalf("a sequence that is no style: %q", part[:min(len(part), 20)])
+		}
+	}
+	if strings.ContainsFunc(strings.ReplaceAll(frame, "\x1b[", ""), func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == '\u202e' }) {
+		t.Errorf("a control character is in the frame: %q", frame)
+	}
+}
+
+// Any size is drawn without a mistake, whatever is shown.
+func TestEverySize(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	for width := 1; width < 200; width += 7 {
+		for height := 1; height < 60; height += 3 {
+			u.tell(tea.WindowSizeMsg{Width: width, Height: height})
+			for _, keys := range []string{"w", "+", "_", "_", "?", "q", "G", "K", "g"} {
+				u.presses(keys)
+				lines := strings.Split(u.m.Frame(), "\n")
+				if len(lines) > max(height, 1) {
+					t.Fatalf("%dx%d: %d rows", width, height, len(lines))
+				}
+				for _, line := range lines {
+					if w := ansi.StringWidth(line); w > width {
+						t.Fatalf("%dx%d: %d columns: %q", width, height, w, line)
+					}
+				}
+			}
+			u.quit = false
+		}
+	}
+}
+
+// docs/tui.md has the table of keys.
+func TestDocsKeys(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "..", "docs", "tui.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(page), "<!-- keys -->\n")
+	_, tail, also := strings.Cut(rest, "<!-- end of keys -->\n")
+	if !ok || !also {
+		t.Fatalf("%s has no place for the keys", path)
+	}
+	table := "| key | what it does |\n|---|---|\n"
+	for _, b := range bindings() {
+		table += fmt.Sprintf("| `%s` | %s |\n", b.shown, b.does)
+	}
+	want := head + "<!-- keys -->\n" + table + "<!-- end of keys -->\n" + tail
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(page) != want {
+		t.Errorf("%s is stale: go test ./internal/tui -update", path)
+	}
+}
