@@ -38,8 +38,11 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 	if err != nil {
 		return err
 	}
-	conditions, err := w.oncePerBranch(ctx, LandingAlarms(worker.Run, worker.Status, entries), now)
+	conditions, err := w.addWaiting(ctx, LandingAlarms(worker.Run, worker.Status, entries), worker.Run, entries, now)
 	if err != nil {
+		return err
+	}
+	if conditions, err = w.oncePerBranch(ctx, conditions, now); err != nil {
 		return err
 	}
 	landingNext, err := w.lookAtLandings(ctx, worker, conditions, landings, now)

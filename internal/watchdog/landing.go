@@ -126,12 +126,40 @@ func (w *Watchdog) lookAtLandings(ctx context.Context, worker *Worker, condition
 	return next, nil
 }
 
-// oncePerBranch puts off the conditions of entries whose branch is gone while another entry of the
-// same queue has an alert about that.
+// addWaiting adds the conditions of entries whose queue has waited for the user since
+// TurnEndedTimeout: a file in the way, checks that are not trusted, a branch that does not pass
+// itself. The note of a queue is no event of a run, so these entries are looked at again and again.
+func (w *Watchdog) addWaiting(ctx context.Context, conditions []LandingCondition, r *agency.Run, entries []agency.QueueEntry, now time.Time) ([]LandingCondition, error) {
+	if r.MergedAt != nil || r.Abandoned {
+		return conditions, nil
+	}
+	for i := range entries {
+		e := entries[i]
+		if !e.State.Moving() || r.RemovedAt != nil && e.ChangedAt.Before(*r.RemovedAt) {
+			continue
+		}
+		q, err := w.Store.Queue(ctx, agency.QueueRef{Repo: e.Repo, Target: e.Target})
+		if err != nil {
+			return nil, err
+		}
+		conditions = append(conditions, LandingCondition{Entry: &e, At: now.Add(w.current().Poll)}) // look again
+		if q.Note != "" && !q.Paused {
+			e.Reason = q.Note
+			conditions = append(conditions, LandingCondition{
+				Kind: agency.AlertLandingHeld, Cause: fmt.Sprintf("entry %d %s", e.Seq, stamp(e.ChangedAt)), Entry: &e,
+				Command: "agency queue explain " + r.Ref(), At: e.ChangedAt.Add(TurnEndedTimeout),
+			})
+		}
+	}
+	return conditions, nil
+}
+
+// oncePerBranch puts off the conditions of entries that wait for their branch while another entry of
+// the same queue has an alert about that.
 func (w *Watchdog) oncePerBranch(ctx context.Context, conditions []LandingCondition, now time.Time) ([]LandingCondition, error) {
 	for i := range conditions {
 		e := conditions[i].Entry
-		if e.State != agency.EntryHeld || e.HeldFor != agency.HeldForTarget {
+		if !waitsForBranch(e) || conditions[i].Kind == "" {
 			continue
 		}
 		entries, err := w.Store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Open: true})
@@ -143,7 +171,7 @@ func (w *Watchdog) oncePerBranch(ctx context.Context, conditions []LandingCondit
 			return nil, err
 		}
 		if slices.ContainsFunc(entries, func(other agency.QueueEntry) bool {
-			return other.RunID != e.RunID && other.HeldFor == agency.HeldForTarget && slices.ContainsFunc(open, func(a agency.Alert) bool {
+			return other.RunID != e.RunID && waitsForBranch(&other) && slices.ContainsFunc(open, func(a agency.Alert) bool {
 				return a.RunID == other.RunID && a.Kind == agency.AlertLandingHeld
 			})
 		}) {
@@ -151,6 +179,11 @@ func (w *Watchdog) oncePerBranch(ctx context.Context, conditions []LandingCondit
 		}
 	}
 	return conditions, nil
+}
+
+// waitsForBranch reports whether an entry waits for what all of its queue waits for.
+func waitsForBranch(e *agency.QueueEntry) bool {
+	return e.State.Moving() || e.State == agency.EntryHeld && e.HeldFor == agency.HeldForTarget
 }
 
 func (w *Watchdog) remindLanding(ctx context.Context, a *agency.Alert, worker *Worker, now time.Time) (time.Time, error) {

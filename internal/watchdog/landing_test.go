@@ -2,6 +2,7 @@ package watchdog_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +126,39 @@ func TestLandingWithoutBranch(t *testing.T) {
 		}
 		w.queue(other, agency.EntryQueued, "", "")
 		w.wantKinds("the branch is there again")
+	})
+}
+
+// What keeps a whole queue waiting is one alert, a minute after it began, unless the user paused the
+// queue.
+func TestLandingWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, name := range []string{"one", "other"} {
+			worker := w.add(name)
+			w.finish(worker)
+			w.queue(worker, agency.EntryQueued, "", "")
+		}
+		note := func(note string, paused bool) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.line.Note, w.line.Paused = note, paused
+		}
+		note(".env is in the way", false)
+		w.pass(watchdog.TurnEndedTimeout / 2)
+		w.wantKinds("it has just begun")
+		w.pass(time.Hour)
+		w.wantKinds("the queue waits", agency.AlertLandingHeld)
+		if text := string(w.alerts[len(w.alerts)-1].Payload); !strings.Contains(text, `"text":".env is in the way"`) {
+			t.Errorf("the alert is %s", text)
+		}
+		note("", false)
+		w.pass(poll)
+		w.wantKinds("it goes on")
+		note("paused", true)
+		w.pass(time.Hour)
+		w.wantKinds("the user paused it")
 	})
 }
 

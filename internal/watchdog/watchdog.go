@@ -75,6 +75,8 @@ type Store interface {
 	Troubled(ctx context.Context, id agency.SessionID) (s *agency.Session, agents []agency.SessionAgent, retried bool, err error)
 	// QueueEntries returns entries of landing queues, the oldest first.
 	QueueEntries(ctx context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error)
+	// Queue returns the record of one queue.
+	Queue(ctx context.Context, ref agency.QueueRef) (*agency.Queue, error)
 	// LastSeq returns the number of the newest event.
 	LastSeq(ctx context.Context) (int64, error)
 	// ChangedRuns returns the runs with events after seq, and the newest seq.

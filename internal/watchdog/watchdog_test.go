@@ -46,6 +46,7 @@ type world struct {
 	drawn      atomic.Int64
 
 	entries []agency.QueueEntry // of landing queues
+	line    agency.Queue        // the queue of all entries
 
 	disks []agency.Disk
 	blind bool // the free space cannot be read
@@ -263,6 +264,13 @@ func (w *world) QueueEntries(_ context.Context, f agency.QueueFilter) ([]agency.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.entries), func(e agency.QueueEntry) bool { return f.Run != "" && e.RunID != f.Run }), nil
+}
+
+func (w *world) Queue(context.Context, agency.QueueRef) (*agency.Queue, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.line
+	return &q, nil
 }
 
 func (w *world) LastSeq(context.Context) (int64, error) {
