@@ -12,7 +12,9 @@ import (
 const (
 	writeLimit = 5 * time.Second  // for the runner's terminal to take what is typed
 	readLimit  = 10 * time.Second // for the runner to read it
-	readSteady = 20 * time.Millisecond
+	readEvery  = 2 * time.Millisecond
+	// steadyLooks is how many looks in a row must find that all is read.
+	steadyLooks = 10
 	// mostLooks is how often the screen is looked at again because the runner printed meanwhile.
 	// For a runner that prints all the time, the last look is recent enough by then.
 	mostLooks = 5
@@ -91,24 +93,25 @@ func (h *hand) clear() error {
 
 // awaitRead waits until the runner has read all that was typed, and reports whether it has. The
 // kernel passes typed bytes on with a delay, so the terminal must have nothing to read for a while.
+// Looks measure it, not time alone: on a busy machine the kernel and the looks are late alike.
 func (h *hand) awaitRead(limit time.Duration) bool {
-	var since time.Time
-	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+	begin, steady := time.Now(), 0
+	for looks := 1; ; looks++ {
 		waiting, err := h.w.term.unread()
-		now := time.Now()
 		switch {
 		case err != nil || h.w.inputClosed.Load():
 			return true // it ended, which is reported elsewhere
 		case waiting > 0:
-			since = time.Time{}
-		case since.IsZero():
-			since = now
-		case now.Sub(since) >= readSteady:
+			steady = 0
+		case steady == steadyLooks:
 			return true
+		default:
+			steady++
 		}
-		if now.Sub(begin) > max(limit, 2*readSteady) {
+		if looks > 2*steadyLooks && time.Since(begin) > limit {
 			return false
 		}
+		time.Sleep(readEvery)
 	}
 }
 
