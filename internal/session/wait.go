@@ -12,7 +12,7 @@ import (
 const (
 	// reportTimeout is how long a wait continues after a session has settled, for the results of
 	// its agents and for its report.
-	reportTimeout = 5 * time.Second
+	reportTimeout = 30 * time.Second
 	// waitPause is the minimum time between two checks of a wait.
 	waitPause = 100 * time.Millisecond
 )

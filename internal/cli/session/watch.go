@@ -121,7 +121,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 }
 
 // reportTimeout is how long a watch waits for the results of a session that has settled.
-const reportTimeout = 5 * time.Second
+const reportTimeout = 30 * time.Second
 
 // watching remembers what was shown last.
 type watching struct {
