@@ -50,7 +50,7 @@ func problem(doing, path string, err error) error {
 		return fail(agency.CodeDBError, "the file is damaged").WithHint("%s", restoreHint(path))
 	case codes.SQLITE_FULL:
 		return fail(agency.CodeDBError, "the disk is full, and nothing was written").
-			WithHint("make room on its disk: df -h '%s'", path)
+			WithHint("make a little room on its disk: df -h '%s'; then agency rm and agency gc free more", path)
 	case codes.SQLITE_IOERR:
 		return fail(agency.CodeDBError, "the disk reports an error, and nothing was written").
 			WithHint("see whether its disk is full or failing: df -h '%s'", path)

@@ -347,6 +347,9 @@ func TestFullDiskBeyondTheReserve(t *testing.T) {
 		}
 	}
 
+	if r := w.f.Agency("rm", "target"); r.Exit != 1 || !strings.Contains(r.Stderr, "make a little room on its disk") {
+		t.Errorf("rm without a byte: %+v", r)
+	}
 	free()
 	for name, state := range ends {
 		w.await("the record of "+name, func() bool { return !strings.Contains(w.must("show", name), "not in the record yet") })
