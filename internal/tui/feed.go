@@ -124,6 +124,9 @@ func (m *Model) look(turn int) tea.Cmd {
 	if turn != m.eye.turn || m.eye.run == "" {
 		return nil
 	}
+	if m.eye.tab != preview.Screen {
+		return m.read(turn)
+	}
 	ctx, show := m.eye.ctx, m.o.Daemon.ShowScreen
 	req := api.ShowScreenRequest{Run: string(m.eye.run), Seen: m.pane.Screen.Revision, Wait: lookWait.Milliseconds()}
 	return func() tea.Msg {

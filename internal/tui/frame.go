@@ -194,12 +194,28 @@ func (m *Model) paneTitle(r *api.Run, width int) cell.Line {
 	if at := m.pane.Position(); at != "" {
 		right = right.Add(cell.Dim, " "+at+" ")
 	}
+	if tabs := tabNames(m.pane.Tab); line.Width()+right.Width()+tabs.Width() <= width {
+		right = append(right, tabs...)
+	}
 	fill := width - line.Width() - right.Width()
 	if fill < 0 {
 		return line.Fit(width)
 	}
 	line = line.Add(cell.Dim, strings.Repeat("─", fill))
 	return append(line, right...).Fit(width)
+}
+
+// tabNames returns the names of the tabs, the present one in brackets.
+func tabNames(present preview.Tab) cell.Line {
+	line := cell.Line{}
+	for _, tab := range preview.Tabs() {
+		if tab == present {
+			line = line.Add(cell.Bold, "["+tab.String()+"]")
+		} else {
+			line = line.Add(cell.Dim, " "+tab.String()+" ")
+		}
+	}
+	return line
 }
 
 // bottom returns the last row: what the user types, a question, what happened, or the keys.
@@ -209,6 +225,8 @@ func (m *Model) bottom() cell.Line {
 		return m.field.Draw("/", m.width)
 	case m.mode == replying:
 		return m.field.Draw("reply to "+m.about.Ref()+"> ", m.width)
+	case m.mode == sending:
+		return m.field.Draw("send to "+named(m.targets)+"> ", m.width)
 	case m.mode == confirming:
 		return cell.Of(cell.With(cell.Coloured(view.Yellow), "b"), " "+m.question.text).Add(cell.Plain, "  y/n").Fit(m.width)
 	case m.mode == helping:

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/tui/field"
+	"agency/internal/tui/preview"
 )
 
 // binding is a row of the one table of keys: what a key does, in the footer, in the help, in the
@@ -43,6 +44,9 @@ func bindings() []binding {
 			return nil
 		}
 	}
+	tab := func(tab preview.Tab) func(m *Model, _ string) tea.Cmd {
+		return func(m *Model, _ string) tea.Cmd { return m.show(tab) }
+	}
 	return []binding{
 		{[]string{"j", "down"}, "j, down", "the next run", "", groupMove, move(1)},
 		{[]string{"k", "up"}, "k, up", "the run before", "", groupMove, move(-1)},
@@ -57,6 +61,16 @@ func bindings() []binding {
 		{[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, "1-9", "choose an option of the question", "", groupAnswer, (*Model).choose},
 		{[]string{"i"}, "i", "reply in your own words", "reply", groupAnswer, (*Model).startReply},
 		{[]string{"enter"}, "enter", "attach to its terminal; tmux's own detach comes back", "attach", groupAct, (*Model).attach},
+		{[]string{"s"}, "s", "send a message, typed into its terminal", "", groupAct, (*Model).startSend},
+		{[]string{"x"}, "x", "stop, after a y", "", groupAct, (*Model).stop},
+		{[]string{"R"}, "R", "resume, after a y", "", groupAct, (*Model).resume},
+		{[]string{"D"}, "D", "remove an ended run, after a y; its work is saved first", "", groupAct, (*Model).remove},
+		{[]string{"b"}, "b", "save its work in a snapshot", "", groupAct, (*Model).snapshot},
+		{[]string{"space"}, "space", "mark, for an action on several", "", groupAct, func(m *Model, _ string) tea.Cmd { m.list.Mark(); return nil }},
+		{[]string{"d"}, "d", "what it changed", "diff", groupLook, tab(preview.Diff)},
+		{[]string{"e"}, "e", "why it has its status", "", groupLook, tab(preview.Why)},
+		{[]string{"l"}, "l", "the end of its log", "", groupLook, tab(preview.Log)},
+		{[]string{"v"}, "v", "its screen", "", groupLook, tab(preview.Screen)},
 		{[]string{"/"}, "/", "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", "filter", groupLook, func(m *Model, _ string) tea.Cmd {
 			m.mode, m.field = filtering, field.New(m.list.Filtered())
 			return nil

@@ -32,6 +32,7 @@ const (
 	browsing mode = iota
 	filtering
 	replying // the field is for the run in about
+	sending  // the field is for the runs in targets
 	confirming
 	helping
 )
@@ -52,6 +53,7 @@ type Model struct {
 	big           bool // the pane has the whole screen
 	field         field.Field
 	about         api.Run // what the field or the question is about, as it was shown
+	targets       []api.Run
 	question      question
 
 	// The request that is shown: the run, its id, and when it appeared.
@@ -110,7 +112,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = m.press(msg)
 	case tea.PasteMsg:
-		if m.mode == filtering || m.mode == replying {
+		if m.mode == filtering || m.mode == replying || m.mode == sending {
 			m.field.Insert(msg.Content)
 			m.typed()
 		}
@@ -134,6 +136,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.fetch()
 	case screenMsg:
 		cmd = m.shown(msg)
+	case textMsg:
+		cmd = m.hasRead(msg)
 	case lookMsg:
 		cmd = m.look(msg.turn)
 	case clockMsg:
@@ -212,7 +216,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 		return tea.Suspend
 	}
 	switch m.mode {
-	case filtering, replying:
+	case filtering, replying, sending:
 		return m.edit(key, name)
 	case confirming:
 		m.mode = browsing
@@ -220,6 +224,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 			return m.question.do()
 		}
 		return m.say("nothing was done")
+	case browsing:
 	case helping:
 		switch name {
 		case "j", "down":
@@ -254,6 +259,9 @@ func (m *Model) edit(key tea.KeyPressMsg, name string) tea.Cmd {
 		m.mode = browsing
 		if was == replying && strings.TrimSpace(text) != "" {
 			return m.reply(&m.about, text)
+		}
+		if was == sending && strings.TrimSpace(text) != "" {
+			return m.send(text)
 		}
 	case "up", "down":
 		if m.mode == filtering {

@@ -79,6 +79,30 @@ func (u *user) daemon() Daemon {
 			err := u.record("answer %s %s %s%s", req.Run, req.PromptID, req.Decision, req.Text)
 			return api.AnswerRunResponse{Confirmed: true}, err
 		},
+		StopRun: func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
+			return api.StopRunResponse{}, u.record("stop %s", req.Run)
+		},
+		RemoveRun: func(_ context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
+			return api.RemoveRunResponse{}, u.record("remove %s", req.Run)
+		},
+		ResumeRun: func(_ context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+			return api.ResumeRunResponse{}, u.record("resume %s", req.Run)
+		},
+		TakeSnapshot: func(_ context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
+			return api.TakeSnapshotResponse{}, u.record("snapshot %s", req.Run)
+		},
+		SendInput: func(_ context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
+			return api.SendInputResponse{Confirmed: true}, u.record("send %s %s", req.Run, req.Text)
+		},
+		DiffRun: func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
+			return api.DiffRunResponse{Files: []agency.FileChange{{Path: "login.go"}}, Patch: "diff --git a/login.go b/login.go\n@@ -1 +1 @@\n-\told\n+\tnew\n"}, nil
+		},
+		ExplainRun: func(context.Context, api.RunRequest) (api.ExplainRunResponse, error) {
+			return api.ExplainRunResponse{Explanation: agency.Explanation{Rule: 7, When: "it asks", Status: agency.Status{Label: agency.NeedsInput}, Findings: []agency.Finding{{Source: "hook", Trust: agency.TrustAgent, Says: "PermissionRequest", Decided: true}}}}, nil
+		},
+		ShowOutput: func(context.Context, api.ShowOutputRequest) (api.ShowOutputResponse, error) {
+			return api.ShowOutputResponse{Lines: []string{"a line of the log"}}, nil
+		},
 	}
 }
 
@@ -442,6 +466,48 @@ func TestEverySize(t *testing.T) {
 			u.quit = false
 		}
 	}
+}
+
+// Actions are for the marked runs, or for the one at the cursor; what ends something is asked first.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("x")
+	u.sees("stop auth-fix?")
+	u.presses("n")
+	u.did()
+	u.presses("x y")
+	u.did("stop r_auth-fix")
+	u.sees("auth-fix stopped")
+	u.presses("space space")
+	u.sees("2 marked")
+	u.presses("s")
+	u.types("go on")
+	u.sees("send to 2 runs> go on")
+	u.presses("enter")
+	u.did("send r_auth-fix go on", "send r_docs go on")
+	u.seesNot("marked")
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "it still runs").WithHint("x stops it")
+	u.presses("g space space D y")
+	u.did("remove r_auth-fix", "remove r_docs")
+	u.sees("auth-fix: it still runs (x stops it)")
+	u.presses("G b R y enter")
+	u.did("snapshot r_idle", "resume r_idle", "exec")
+}
+
+// Each tab is read when it is shown, also for the next run.
+func TestTabs(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 40)
+	u.sees("[Screen]", "❯ 1. Yes")
+	u.presses("d")
+	u.sees("[Diff]", "login.go", "-    old", "+    new")
+	u.presses("j e")
+	u.sees("[Why]", "rule 7: it asks", "* hook")
+	u.presses("j l")
+	u.sees("[Log]", "a line of the log")
+	u.presses("g v")
+	u.sees("[Screen]", "❯ 1. Yes")
 }
 
 // docs/tui.md has the table of keys.

@@ -36,10 +36,10 @@ type cellReader struct {
 func (c *cellReader) row(line string) []agency.StyledText {
 	c.texts = []agency.StyledText{}
 	for line != "" {
-		switch {
-		case line[0] == '\x1b':
+		switch line[0] {
+		case '\x1b':
 			line = c.escape(line[1:])
-		case line[0] == '\x0e', line[0] == '\x0f': // shift out, shift in
+		case '\x0e', '\x0f': // shift out, shift in
 			c.graphics, line = line[0] == '\x0e', line[1:]
 		default:
 			end := strings.IndexAny(line, "\x1b\x0e\x0f")

@@ -74,11 +74,11 @@ var option = regexp.MustCompile(`^[\s│┃|❯›>*]*([1-9])[.)] (.+)$`)
 func Options(s *agency.Screen) []string {
 	found := []string{}
 	for _, row := range s.Rows {
-		text := ""
+		var text strings.Builder
 		for i := range row {
-			text += row[i].Text
+			text.WriteString(row[i].Text)
 		}
-		part := option.FindStringSubmatch(strings.TrimRight(text, " │┃|"))
+		part := option.FindStringSubmatch(strings.TrimRight(text.String(), " │┃|"))
 		switch {
 		case part == nil:
 		case part[1] == "1":

@@ -18,15 +18,14 @@ const (
 	Diff
 	Why
 	Log
-	Messages
 )
 
 // Tabs returns all tabs.
-func Tabs() []Tab { return []Tab{Screen, Diff, Why, Log, Messages} }
+func Tabs() []Tab { return []Tab{Screen, Diff, Why, Log} }
 
 // String returns the name of a tab.
 func (t Tab) String() string {
-	return [...]string{"Screen", "Diff", "Why", "Log", "Messages"}[t]
+	return [...]string{"Screen", "Diff", "Why", "Log"}[t]
 }
 
 // Pane is what is shown of the chosen run. Its texts are those of one run and one tab.
