@@ -99,6 +99,12 @@ func (q *Queuer) prepare(ctx context.Context, ref string, req *AddRequest) (*Ite
 		return nil, err
 	}
 	link := &chain.Links[0]
+	if agency.IsCode(link.Err, agency.CodeInvalidState) && !req.Approve {
+		now, err := q.Runs.Resolve(ctx, string(r.ID))
+		if err == nil && q.working(now) { // the queue resumed it meanwhile
+			return &Item{e, now}, nil
+		}
+	}
 	if link.Err != nil && !agency.IsCode(link.Err, agency.CodeMergeConflict) {
 		return nil, link.Err
 	}

@@ -21,6 +21,7 @@ type record struct {
 	entries []agency.QueueEntry
 	working map[string]bool        // runs whose agents work, by name
 	refused map[agency.RunID]error // why runs cannot land
+	resumed string                 // the run whose agent begins to work before it is tried
 	full    bool                   // no entry can be added
 }
 
@@ -80,6 +81,10 @@ func (r *record) Target(_ context.Context, _ *agency.Run, _ agency.Repo, asked s
 }
 
 func (r *record) Chain(_ context.Context, _ string, runs []agency.RunID, _ lander.Accept) (*lander.Chain, error) {
+	if name := strings.TrimPrefix(string(runs[0]), "r_"); name == r.resumed {
+		r.working[name] = true
+		return &lander.Chain{Links: []lander.Link{{Err: agency.Errorf(agency.CodeInvalidState, "it is working")}}}, nil
+	}
 	return &lander.Chain{Links: []lander.Link{{Source: "work of " + string(runs[0]), Err: r.refused[runs[0]]}}}, nil
 }
 
@@ -127,11 +132,15 @@ func TestAdd(t *testing.T) {
 	if code := add(t, q, false, "clash", "one"); code != "" {
 		t.Error(code)
 	}
+	r.resumed = "woken"
+	if code := add(t, q, false, "woken"); code != "" {
+		t.Errorf("a run that the queue resumed meanwhile: %q", code)
+	}
 	names := ""
 	for _, e := range r.entries {
 		names += e.Run + " " + e.Source + "\n"
 	}
-	if want := "one work of r_one\nbusy \nclash work of r_clash\n"; names != want {
+	if want := "one work of r_one\nbusy \nclash work of r_clash\nwoken \n"; names != want {
 		t.Errorf("the queue has\n%swant\n%s", names, want)
 	}
 }
