@@ -75,6 +75,7 @@ type database struct {
 	lists           lists
 	commits         atomic.Uint64 // twice the commits, and one more while one is under way
 	statements      statements
+	queued          atomic.Bool // a landing queue has, or had, an entry
 	unwritten       unwritten
 	batches         batches
 }
@@ -184,7 +185,10 @@ func (s *database) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return nil
+	var queued bool
+	err = s.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM queue_entries)").Scan(&queued)
+	s.queued.Store(queued)
+	return err
 }
 
 // useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because
