@@ -163,8 +163,8 @@ func (m *aftermath) results() *scheduler.Results {
 		Notify: func(_ context.Context, _ *agency.Session, kind agency.NoticeKind, text string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			if telling := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.sent, telling) { // an id makes one message
-				m.sent = append(m.sent, telling)
+			if notice := fmt.Sprintf("%s %s", kind, text); !slices.Contains(m.sent, notice) { // an id makes one message
+				m.sent = append(m.sent, notice)
 			}
 			return nil
 		},

@@ -165,7 +165,7 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 
 // WatchedRuns returns the runs that a watchdog must check when it starts: those that are not final,
 // those that are in a landing queue, removed or not, and those whose end could need action. It does
-// not check whether an alert told of that end: an alert may be over because the run was not watched
+// not check whether an alert reported that end: an alert may be over because the run was not watched
 // for a while, or be about another cause.
 func (s *alerts) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	rows, err := s.db.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt

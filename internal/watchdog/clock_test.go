@@ -38,7 +38,7 @@ func TestSnoozeDuringNotification(t *testing.T) {
 		w.act(0, func(a *agency.Alert) { a.SnoozedUntil = new(time.Now().Add(time.Hour)) })
 		snoozed := false
 		w.mu.Lock()
-		w.telling = func() {
+		w.notifying = func() {
 			if !snoozed {
 				snoozed = true
 				w.mu.Lock()

@@ -35,7 +35,7 @@ func (w *Watchdog) lookAtDisks(ctx context.Context, now time.Time) (next time.Ti
 		return time.Time{}, err
 	}
 	for i := range episodes {
-		at, err := w.remind(ctx, &episodes[i], now, func(telling *agency.Alert) ([]string, error) { return w.Sink.DeliverHost(ctx, telling) })
+		at, err := w.remind(ctx, &episodes[i], now, func(notifying *agency.Alert) ([]string, error) { return w.Sink.DeliverHost(ctx, notifying) })
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -11,7 +11,7 @@ import (
 	"agency"
 )
 
-func (w *world) Disks() ([]agency.Disk, error) {
+func (w *record) Disks() ([]agency.Disk, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.blind {
@@ -20,7 +20,7 @@ func (w *world) Disks() ([]agency.Disk, error) {
 	return slices.Clone(w.disks), nil
 }
 
-func (w *world) DeliverHost(_ context.Context, a *agency.Alert) ([]string, error) {
+func (w *record) DeliverHost(_ context.Context, a *agency.Alert) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notified = append(w.notified, a.Cause)

@@ -187,7 +187,7 @@ func waitsForBranch(e *agency.QueueEntry) bool {
 }
 
 func (w *Watchdog) remindLanding(ctx context.Context, a *agency.Alert, worker *Worker, now time.Time) (time.Time, error) {
-	return w.remind(ctx, a, now, func(telling *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, telling, worker) })
+	return w.remind(ctx, a, now, func(notifying *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, notifying, worker) })
 }
 
 // alertLanding opens the episode of a condition, or reopens it when the agent stirred meanwhile.

@@ -1,6 +1,7 @@
 package watchdog_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 )
 
 // queue gives the worker an entry of a landing queue, or changes the one that it has.
-func (w *world) queue(worker *worker, state agency.QueueState, asked agency.Asked, held agency.HeldFor) {
+func (w *record) queue(worker *worker, state agency.QueueState, asked agency.Asked, held agency.HeldFor) {
 	w.change(worker, func() {
 		w.entries = slices.DeleteFunc(w.entries, func(e agency.QueueEntry) bool { return e.RunID == worker.run.ID })
 		w.entries = append(w.entries, agency.QueueEntry{
@@ -30,7 +31,7 @@ func (w *world) finish(worker *worker) {
 }
 
 // openKinds returns the kinds of the open alerts.
-func (w *world) openKinds() []agency.AlertKind {
+func (w *record) openKinds() []agency.AlertKind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kinds := []agency.AlertKind{}
@@ -216,4 +217,17 @@ func TestLandingAlarms(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+}
+
+func (w *record) QueueEntries(_ context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.entries), func(e agency.QueueEntry) bool { return f.Run != "" && e.RunID != f.Run }), nil
+}
+
+func (w *record) Queue(context.Context, agency.QueueRef) (*agency.Queue, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.line
+	return &q, nil
 }

@@ -52,7 +52,7 @@ func (w *Watchdog) lookAtSession(ctx context.Context, id agency.SessionID, turns
 	}
 	var next time.Time
 	remind := func(a *agency.Alert) error {
-		at, err := w.remind(ctx, a, now, func(telling *agency.Alert) ([]string, error) { return w.Sink.DeliverSession(ctx, telling, s) })
+		at, err := w.remind(ctx, a, now, func(notifying *agency.Alert) ([]string, error) { return w.Sink.DeliverSession(ctx, notifying, s) })
 		if next.IsZero() || !at.IsZero() && at.Before(next) {
 			next = at
 		}

@@ -26,7 +26,7 @@ type plan struct {
 }
 
 // play adds a running session.
-func (w *world) play(name string, agents ...string) *plan {
+func (w *record) play(name string, agents ...string) *plan {
 	p := &plan{session: agency.Session{ID: agency.SessionID("s_" + name), Name: name, Status: agency.SessionRunning, Dir: "/status/" + name}}
 	for i, id := range agents {
 		p.agents = append(p.agents, agency.SessionAgent{Session: p.session.ID, Position: i, ID: id, Status: agency.AgentQueued})
@@ -39,14 +39,14 @@ func (w *world) play(name string, agents ...string) *plan {
 }
 
 // turn records turns of a session as the record's events do.
-func (w *world) turn(turns ...agency.SessionTurn) {
+func (w *record) turn(turns ...agency.SessionTurn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.append(turns...)
 }
 
 // append is turn for a caller that holds the lock.
-func (w *world) append(turns ...agency.SessionTurn) {
+func (w *record) append(turns ...agency.SessionTurn) {
 	for _, t := range turns {
 		w.seq++
 		w.turns = append(w.turns, numbered{w.seq, t})
@@ -62,7 +62,7 @@ type numbered struct {
 }
 
 // pauses pauses a session, or resumes it when why is empty.
-func (w *world) pauses(p *plan, why string) {
+func (w *record) pauses(p *plan, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.session.Paused = why
@@ -70,7 +70,7 @@ func (w *world) pauses(p *plan, why string) {
 }
 
 // waits lets an agent wait for the user, or no longer when why is empty.
-func (w *world) waits(p *plan, agent int, why string) {
+func (w *record) waits(p *plan, agent int, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := &p.agents[agent]
@@ -79,7 +79,7 @@ func (w *world) waits(p *plan, agent int, why string) {
 }
 
 // fails settles a session with a failure and its report.
-func (w *world) fails(p *plan) {
+func (w *record) fails(p *plan) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.agents[0].Status, p.agents[0].Error, p.session.Paused = agency.AgentFailed, "exit 3", ""
@@ -87,7 +87,7 @@ func (w *world) fails(p *plan) {
 	w.append(agency.SessionTurn{Type: agency.SessionReported, Session: p.session.ID})
 }
 
-func (w *world) WatchedSessions(context.Context) ([]agency.SessionID, error) {
+func (w *record) WatchedSessions(context.Context) ([]agency.SessionID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := []agency.SessionID{}
@@ -100,7 +100,7 @@ func (w *world) WatchedSessions(context.Context) ([]agency.SessionID, error) {
 	return ids, nil
 }
 
-func (w *world) Troubled(_ context.Context, id agency.SessionID) (*agency.Session, []agency.SessionAgent, bool, error) {
+func (w *record) Troubled(_ context.Context, id agency.SessionID) (*agency.Session, []agency.SessionAgent, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looked++
@@ -115,7 +115,7 @@ func (w *world) Troubled(_ context.Context, id agency.SessionID) (*agency.Sessio
 	return new(p.session), slices.Clone(p.agents), p.retried, nil
 }
 
-func (w *world) OpenedSeq(context.Context) (int64, error) {
+func (w *record) OpenedSeq(context.Context) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.alerts {
@@ -129,7 +129,7 @@ func (w *world) OpenedSeq(context.Context) (int64, error) {
 	return w.seq, nil
 }
 
-func (w *world) SessionTurns(_ context.Context, since int64) ([]agency.SessionTurn, int64, error) {
+func (w *record) SessionTurns(_ context.Context, since int64) ([]agency.SessionTurn, int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	turns := []agency.SessionTurn{}
@@ -141,7 +141,7 @@ func (w *world) SessionTurns(_ context.Context, since int64) ([]agency.SessionTu
 	return turns, w.seq, nil
 }
 
-func (w *world) DeliverSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
+func (w *record) DeliverSession(_ context.Context, a *agency.Alert, s *agency.Session) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notified = append(w.notified, fmt.Sprintf("%s %s %d", s.Name, a.Kind, a.Level))

@@ -24,19 +24,26 @@ const (
 
 // world is a set of workers, a store of alerts in memory and a recipient, under a simulated clock.
 type world struct {
-	t  *testing.T
+	record
+
+	t   *testing.T
+	dog *watchdog.Watchdog
+}
+
+// record is what the watchdog sees and changes: runs, sessions, alerts, disks.
+type record struct {
 	mu sync.Mutex
 
-	workers  map[agency.RunID]*worker
-	alerts   []agency.Alert
-	seq      int64
-	events   map[agency.RunID]int64 // newest event of each run
-	changed  chan struct{}
-	notified []string
-	unheard  bool
-	telling  func()       // called during a notification; may be nil
-	ahead    atomic.Int64 // how far the clock of the watchdog is
-	measured int
+	workers   map[agency.RunID]*worker
+	alerts    []agency.Alert
+	seq       int64
+	events    map[agency.RunID]int64 // newest event of each run
+	changed   chan struct{}
+	notified  []string
+	unheard   bool
+	notifying func()       // called during a notification; may be nil
+	ahead     atomic.Int64 // how far the clock of the watchdog is
+	measured  int
 
 	plans  map[agency.SessionID]*plan
 	turns  []numbered // events about sessions
@@ -50,8 +57,6 @@ type world struct {
 
 	disks []agency.Disk
 	blind bool // the free space cannot be read
-
-	dog *watchdog.Watchdog
 }
 
 // worker is one run and its measurable activity.
@@ -65,13 +70,13 @@ type worker struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, workers: map[agency.RunID]*worker{}, plans: map[agency.SessionID]*plan{}, events: map[agency.RunID]int64{}, changed: make(chan struct{})}
+	w := &world{t: t, record: record{workers: map[agency.RunID]*worker{}, plans: map[agency.SessionID]*plan{}, events: map[agency.RunID]int64{}, changed: make(chan struct{})}}
 	t.Cleanup(func() { w.dog.Stop() })
 	w.start()
 	return w
 }
 
-func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+func (w *record) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 func (w *world) settings() watchdog.Settings {
 	return watchdog.Settings{Poll: poll, StuckIntervals: 3, StallThreshold: stall, WorkerTags: []string{"worker"}, PreviewLines: 5}
@@ -96,7 +101,7 @@ func (w *world) restart() {
 }
 
 // add starts a worker in the status working.
-func (w *world) add(name string) *worker {
+func (w *record) add(name string) *worker {
 	now := time.Now()
 	word := agency.NewContract(now)
 	worker := &worker{begun: now, output: now, run: agency.Run{
@@ -111,13 +116,13 @@ func (w *world) add(name string) *worker {
 }
 
 // change edits a worker and reports it, as an event of the record does.
-func (w *world) change(worker *worker, edit func()) {
+func (w *record) change(worker *worker, edit func()) {
 	w.tell(worker, edit)
 	synctest.Wait()
 }
 
 // tell is change without waiting for its effects.
-func (w *world) tell(worker *worker, edit func()) {
+func (w *record) tell(worker *worker, edit func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	edit()
@@ -133,7 +138,7 @@ func (w *world) pass(d time.Duration) {
 }
 
 // kinds returns the kinds of all alerts so far.
-func (w *world) kinds() []agency.AlertKind {
+func (w *record) kinds() []agency.AlertKind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kinds := []agency.AlertKind{}
@@ -144,19 +149,19 @@ func (w *world) kinds() []agency.AlertKind {
 }
 
 // alert returns one of the alerts so far, tellings the recipients of the notifications.
-func (w *world) alert(i int) agency.Alert {
+func (w *record) alert(i int) agency.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.alerts[i]
 }
 
-func (w *world) notifications() []string {
+func (w *record) notifications() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.notified)
 }
 
-func (w *world) open() int {
+func (w *record) open() int {
 	open, _ := w.Alerts(context.Background(), agency.AlertFilter{})
 	return len(open)
 }
@@ -168,7 +173,7 @@ func (w *world) want(kinds ...agency.AlertKind) {
 	}
 }
 
-func (w *world) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, error) {
+func (w *record) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	worker := w.workers[id]
@@ -180,7 +185,7 @@ func (w *world) Worker(_ context.Context, id agency.RunID) (*watchdog.Worker, er
 	return &watchdog.Worker{Run: &run, Status: shown, OutputAt: worker.output}, nil
 }
 
-func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
+func (w *record) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := []agency.RunID{}
@@ -194,7 +199,7 @@ func (w *world) WatchedRuns(context.Context) ([]agency.RunID, error) {
 	return ids, nil
 }
 
-func (w *world) Activity(of *watchdog.Worker) agency.Activity {
+func (w *record) Activity(of *watchdog.Worker) agency.Activity {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.measured++
@@ -206,17 +211,17 @@ func (w *world) Activity(of *watchdog.Worker) agency.Activity {
 	return activity
 }
 
-func (w *world) Detail(context.Context, *watchdog.Worker, int) watchdog.Detail {
+func (w *record) Detail(context.Context, *watchdog.Worker, int) watchdog.Detail {
 	return watchdog.Detail{Output: []string{"last line"}, Commits: 2}
 }
 
-func (w *world) Attached(_ context.Context, of *watchdog.Worker) bool {
+func (w *record) Attached(_ context.Context, of *watchdog.Worker) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.workers[of.Run.ID].attached
 }
 
-func (w *world) Alerts(_ context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
+func (w *record) Alerts(_ context.Context, f agency.AlertFilter) ([]agency.Alert, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	alerts := []agency.Alert{}
@@ -229,7 +234,7 @@ func (w *world) Alerts(_ context.Context, f agency.AlertFilter) ([]agency.Alert,
 	return alerts, nil
 }
 
-func (w *world) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
+func (w *record) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if slices.ContainsFunc(w.alerts, func(o agency.Alert) bool {
@@ -245,7 +250,7 @@ func (w *world) OpenAlert(_ context.Context, a *agency.Alert) (bool, error) {
 	return true, nil
 }
 
-func (w *world) ChangeAlert(_ context.Context, id string, change func(*agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
+func (w *record) ChangeAlert(_ context.Context, id string, change func(*agency.Alert) (agency.EventType, error)) (*agency.Alert, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.IndexFunc(w.alerts, func(a agency.Alert) bool { return a.ID == id })
@@ -260,26 +265,13 @@ func (w *world) ChangeAlert(_ context.Context, id string, change func(*agency.Al
 	return &a, err
 }
 
-func (w *world) QueueEntries(_ context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.entries), func(e agency.QueueEntry) bool { return f.Run != "" && e.RunID != f.Run }), nil
-}
-
-func (w *world) Queue(context.Context, agency.QueueRef) (*agency.Queue, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	q := w.line
-	return &q, nil
-}
-
-func (w *world) LastSeq(context.Context) (int64, error) {
+func (w *record) LastSeq(context.Context) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seq, nil
 }
 
-func (w *world) ChangedRuns(_ context.Context, since int64) ([]agency.RunID, int64, error) {
+func (w *record) ChangedRuns(_ context.Context, since int64) ([]agency.RunID, int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := []agency.RunID{}
@@ -291,18 +283,18 @@ func (w *world) ChangedRuns(_ context.Context, since int64) ([]agency.RunID, int
 	return ids, w.seq, nil
 }
 
-func (w *world) Changed() <-chan struct{} {
+func (w *record) Changed() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.changed
 }
 
-func (w *world) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
+func (w *record) Deliver(_ context.Context, a *agency.Alert, of *watchdog.Worker) ([]string, error) {
 	w.mu.Lock()
-	telling := w.telling
+	notifying := w.notifying
 	w.mu.Unlock()
-	if telling != nil {
-		telling()
+	if notifying != nil {
+		notifying()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"agency"
 )
 
-// ToolText returns the most telling part of a tool's input as text.
+// ToolText returns the most informative part of a tool's input as text.
 func ToolText(input json.RawMessage) string {
 	var fields struct {
 		Questions []struct {
