@@ -149,7 +149,9 @@ func FlagFile(path string) error {
 const flagConfig = "--config"
 
 // absence reports whether an error of a look at a path means that nothing is there.
-func absence(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+func absence(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // absent is the error about a file that the user named by a flag or variable.
 func absent(path, by string) error {

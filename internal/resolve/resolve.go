@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/config"
 	"agency/internal/handle"
+	"agency/internal/plain"
 )
 
 // Run fills in what a spec leaves open: from its preset, then from the repository, then from the
@@ -69,7 +70,15 @@ func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
 	}
 	if !ok {
 		name := cmp.Or(r.Name, string(r.Kind))
-		return agency.RunSettings{}, agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", name).
+		unknown := agency.Errorf(agency.CodeRunnerNotConfigured, "there is no runner named %q", name)
+		known := slices.Sorted(maps.Keys(cfg.Custom))
+		for _, kind := range config.RunnerKinds() {
+			known = append(known, string(kind))
+		}
+		if near := plain.Nearest(name, known); near != "" {
+			return agency.RunSettings{}, unknown.WithHint("did you mean %q", near)
+		}
+		return agency.RunSettings{}, unknown.
 			WithHint("one of %s, or add [runners.custom.%s] with exec = \"...\" to %s", config.RunnerNames(), name, cfg.Path)
 	}
 	path := ""

@@ -49,7 +49,10 @@ func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsReq
 		return d.Print(text, nil)
 	}
 	if _, ok := term.Columns(d.Terminal); ok {
-		err = term.CopySafe(d.Out, log)
+		before := d.Out.written
+		if err = term.CopySafe(d.Out, log); err == nil && d.Out.written == before {
+			d.Chat("nothing is printed so far")
+		}
 	} else {
 		_, err = io.Copy(d.Out, log)
 	}

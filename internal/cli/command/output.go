@@ -39,8 +39,9 @@ func NewOutput(out, err io.Writer, env []string) *Output {
 // Writer keeps the first error of a write and writes nothing after it, so that lost output cannot
 // look like success.
 type Writer struct {
-	w      io.Writer
-	failed error
+	w       io.Writer
+	written int64
+	failed  error
 }
 
 // Failed returns the first error of a write.
@@ -52,6 +53,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return 0, w.failed
 	}
 	n, err := w.w.Write(p)
+	w.written += int64(n)
 	w.failed = err
 	return n, err
 }
@@ -90,7 +92,8 @@ func (o *Output) Fail(e *agency.Error) int {
 	if e.Details["problems"] != nil { // the hint is that of the first
 		message, others, _ = strings.Cut(message, "\n")
 	}
-	_, _ = fmt.Fprintf(o.Err, "agency: error: %s [%s]\n", term.SafeText(message), e.Code)
+	columns, _ := term.Columns(o.Err)
+	_, _ = fmt.Fprintln(o.Err, wrapLines(fmt.Sprintf("agency: error: %s [%s]", term.SafeText(message), e.Code), columns))
 	if e.Hint != "" {
 		_, _ = fmt.Fprintf(o.Err, "agency: hint: %s\n", term.SafeText(e.Hint))
 	}
@@ -98,6 +101,27 @@ func (o *Output) Fail(e *agency.Error) int {
 		_, _ = fmt.Fprintln(o.Err, term.SafeText(others))
 	}
 	return exit
+}
+
+// wrapLines breaks the lines of a message that are too long for a terminal at spaces. A hint is not
+// broken, so that a command in it can be copied.
+func wrapLines(text string, columns int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if columns > 0 && term.Width(line) > columns {
+			lines[i] = term.Hang("", line, columns)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Beside prints short texts for the user beside each other, or below where they have no room.
+func (o *Output) Beside(texts ...string) {
+	line := strings.Join(texts, "   ")
+	if columns, ok := term.Columns(o.Err); ok && term.Width(line) > columns {
+		line = strings.Join(texts, "\n")
+	}
+	o.Chat("%s", line)
 }
 
 // Colour reports whether standard output may have colours.

@@ -54,6 +54,9 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 		default:
 			_, _ = io.WriteString(w, o.Patch(term.SafeText(resp.Patch)))
 		}
+		if len(resp.Files) == 0 && resp.LeftOut.Files == 0 && o.Columns() > 0 {
+			o.Chat("nothing has changed since it began")
+		}
 		o.leftOut(&resp)
 	})
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"agency/internal/api"
+	"agency/internal/cli/term"
 )
 
 // actions are the commands that keys run on the chosen run of a watched list.
@@ -35,7 +37,7 @@ func (w *listWatch) press(ctx context.Context, key string) {
 		return
 	}
 	if w.left {
-		_, _ = io.WriteString(w.app.Out, anyKeyGone)
+		w.fresh()
 		w.left = false
 		return
 	}
@@ -60,11 +62,34 @@ func (w *listWatch) press(ctx context.Context, key string) {
 	}
 }
 
-// What stands below the output of another command, and what erases it.
+// What stands below the output of another command, and below the list.
 const (
-	anyKey     = "\n(any key: back to the list)\n"
-	anyKeyGone = "\x1b[A\r\x1b[J"
+	anyKey  = "\n(any key: back to the list)\n"
+	keyHelp = "j k: choose  Enter: attach  a: answer  d: diff  l: logs  x: stop  q: quit"
 )
+
+// foot returns the line below the list; "" where no key is read, or a small screen has no row for
+// it.
+func (w *listWatch) foot(runs []api.Run, at, rows int) string {
+	const leastRows = 10
+	switch {
+	case at >= 0 && w.stopping == w.chosen && rows > 3:
+		return "x again: stop " + runs[at].Ref()
+	case w.keys == nil || rows < leastRows:
+		return ""
+	case w.app.Colour():
+		return term.Paint("dim", keyHelp)
+	default:
+		return keyHelp
+	}
+}
+
+// fresh scrolls what another command has written off the screen, so that the list begins at the
+// top; the terminal keeps it above.
+func (w *listWatch) fresh() {
+	_, rows := term.Size(w.app.Terminal)
+	_, _ = io.WriteString(w.app.Out, strings.Repeat("\n", rows)+"\x1b[H")
+}
 
 // run gives the terminal to another command of agency. The list comes back at once after attach,
 // which leaves nothing to read.
@@ -75,12 +100,15 @@ func (w *listWatch) run(ctx context.Context, command string, r *api.Run) {
 	}
 	w.keys.Release()
 	w.canvas.Clear(w.app.Out)
+	w.footed = false
 	cmd := exec.CommandContext(ctx, program, command, "--", string(r.ID))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = w.app.In, w.app.Terminal, w.app.Err, w.app.Env, w.app.Dir
 	err = cmd.Run()
 	if command != "attach" || err != nil {
 		_, _ = io.WriteString(w.app.Out, anyKey)
 		w.left = true
+	} else {
+		w.fresh()
 	}
 	w.keys.Take()
 }
@@ -91,7 +119,7 @@ func (w *listWatch) suspend() {
 	if !w.left {
 		w.canvas.Clear(w.app.Out)
 	}
-	w.left = false
+	w.left, w.footed = false, false
 	if !w.keys.Suspend() {
 		w.keys, w.inPlace = nil, false
 	}

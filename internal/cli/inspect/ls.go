@@ -178,13 +178,13 @@ func (o *listOptions) listText(ctx context.Context, client *api.Client, req api.
 
 // nothing returns what an empty list means.
 func (o *listOptions) nothing() string {
-	const start = `start one: agency run --prompt "fix the login test"`
+	const start = `start one: agency run "fix the login test"`
 	switch {
 	case len(o.status) > 0 || o.tag != "":
 		return "no run here has such a status or tag"
 	case o.all:
 		return "no runs here yet; " + start
 	default:
-		return "no runs here; removed ones: agency ls --all   " + start
+		return "no runs here; removed ones: agency ls --all\n" + start
 	}
 }

@@ -131,6 +131,7 @@ type listWatch struct {
 	left   bool         // another command has the screen, until a key is pressed
 
 	stopping agency.RunID // the run that another x stops
+	footed   bool         // a line about keys stands below the list
 }
 
 // enter takes the terminal, if there is one, to repaint the list in place and to read keys. The
@@ -158,6 +159,9 @@ func (w *listWatch) leave() {
 		w.keys.Release()
 	}
 	if w.inPlace {
+		if w.footed {
+			_, _ = io.WriteString(w.app.Out, "\x1b[A")
+		}
 		_, _ = io.WriteString(w.app.Out, "\r\x1b[J")
 	}
 }
@@ -183,16 +187,22 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 		runs := resp.Runs
 		w.app.Paint(&w.canvas, out, func(rows int) []string {
 			lines := strings.Split(strings.TrimRight(w.app.RunTable(runs, w.repos), "\n"), "\n")
-			if at := w.choice(runs); at >= 0 {
+			at, room := w.choice(runs), rows-1
+			foot := w.foot(runs, at, rows)
+			if w.footed = foot != ""; w.footed {
+				room--
+			}
+			if at >= 0 {
 				lines[at+1] = term.Reversed(lines[at+1])
-				if below := at + 3 - rows; below > 0 { // the chosen run stays on the screen
+				if below := at + 2 - room; below > 0 { // the chosen run stays on the screen
 					lines = slices.Concat(lines[:1], lines[1+below:])
 				}
 			}
-			if at := w.choice(runs); at >= 0 && w.stopping == w.chosen && rows > 3 {
-				return append(top(lines, resp.Total, rows-2), "x again: stop "+runs[at].Ref())
+			lines = top(lines, resp.Total, room)
+			if w.footed {
+				lines = append(lines, foot)
 			}
-			return top(lines, resp.Total, rows-1)
+			return lines
 		})
 		return w.app.Out.Failed()
 	}

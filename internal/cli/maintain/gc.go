@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -57,21 +58,22 @@ func (o *collectOptions) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
-		rows, removable, frees := [][]string{{"RUN", "STATUS", "GC", "FREES"}}, 0, int64(0)
+		rows, removable, frees := [][]string{{"RUN", "STATUS", "FREES"}}, 0, int64(0)
 		repos := slices.ContainsFunc(resp.Runs, func(r api.CollectedRun) bool { return r.Repo != resp.Runs[0].Repo })
 		if repos {
 			rows[0] = append(rows[0], "REPO")
 		}
+		rows[0] = append(rows[0], "GC")
 		for _, r := range resp.Runs {
 			if r.Removable {
 				removable++
 				frees += r.Bytes
 			}
-			row := []string{r.Ref, r.Status.String(), term.SafeLine(r.Reason), plain.ByteSize(r.Bytes)}
+			row := []string{r.Ref, r.Status.String(), plain.ByteSize(r.Bytes)}
 			if repos {
 				row = append(row, term.SafeLine(filepath.Base(r.Repo)))
 			}
-			rows = append(rows, row)
+			rows = append(rows, append(row, term.SafeLine(r.Reason)))
 		}
 		if len(rows) == 1 {
 			o.Chat("no run has ended")
@@ -79,7 +81,7 @@ func (o *collectOptions) run(cmd *cobra.Command, _ []string) error {
 			_, _ = io.WriteString(w, o.TextTable(rows))
 		}
 		if removable > 0 && !o.apply {
-			o.Chat("%d could be removed, which frees %s; to do it: add --apply", removable, plain.ByteSize(frees))
+			o.Beside(fmt.Sprintf("%d could be removed, which frees %s", removable, plain.ByteSize(frees)), "to do it: add --apply")
 		}
 		switch n := len(resp.Standbys); {
 		case n > 0 && o.apply:

@@ -31,7 +31,7 @@ type answerOptions struct {
 func NewAnswer(d *command.Deps) *cobra.Command {
 	o := &answerOptions{Deps: d}
 	cmd := command.New(cobra.Command{
-		Use:     "answer RUN [allow|deny|TEXT], answer RUN once|run|always --host HOST",
+		Use:     "answer [RUN] [allow|deny|TEXT], answer RUN once|run|always --host HOST",
 		Short:   "Answer the permission request or question of a run",
 		GroupID: "run",
 		Long: `Answers the request of a run's agent by pressing the keys of the dialog that
@@ -46,17 +46,12 @@ refused: once until the attempt ends, run for later attempts too, and always for
 [sandbox] hosts in your configuration.
 
 Without an answer the command shows what the run asks, with the choices, and on a terminal it asks for
-the answer.`,
+the answer. Without a run it is the one that asks, if only one does.`,
 		Example: `  agency answer fix-login
   agency answer fix-login allow
   agency answer fix-login "Use the second one"
   agency answer fix-login once --host example.com`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return nil
-			}
-			return command.Takes("RUN", "ANSWER")(cmd, args)
-		},
+		Args: command.TakesUpTo("RUN", "ANSWER"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return d.CompleteLive(cmd, args, word)
@@ -91,6 +86,13 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 	if o.host != "" {
 		return o.allowHost(cmd.Context(), args)
 	}
+	if len(args) == 0 {
+		ref, err := o.asking(cmd.Context())
+		if err != nil {
+			return err
+		}
+		args = []string{ref}
+	}
 	if len(args) == 2 {
 		if !o.JSON {
 			o.echo(cmd.Context(), args[0])
@@ -116,6 +118,32 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 		return cmd.Context().Err()
 	}
 	return o.answer(cmd.Context(), args[0], answer)
+}
+
+// asking returns the one run here that asks something. It is an error when none does, or several.
+func (o *answerOptions) asking(ctx context.Context) (ref string, err error) {
+	client, err := o.Client()
+	if err != nil {
+		return "", err
+	}
+	resp, err := command.ListAround(ctx, client, api.ListRunsRequest{Dir: o.Dir, Status: []string{}, Order: api.OrderByNeed, Limit: mostWaiting})
+	if err != nil {
+		return "", err
+	}
+	refs := []string{}
+	for i := range resp.Runs {
+		if r := &resp.Runs[i]; !r.State.Final() && (view.PromptID(r) != "" || r.Request != nil) {
+			refs = append(refs, r.Ref())
+		}
+	}
+	switch len(refs) {
+	case 0:
+		return "", agency.Errorf(agency.CodeRunNotFound, "no run asks anything").WithHint("agency ls")
+	case 1:
+		return refs[0], nil
+	default:
+		return "", agency.Errorf(agency.CodeUsage, "%d runs ask something: %s", len(refs), strings.Join(refs, ", ")).WithHint("agency answer %s", refs[0])
+	}
 }
 
 // echo prints what a run asks, for a user who answers it. The answer itself finds out what is wrong.

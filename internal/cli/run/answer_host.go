@@ -32,7 +32,7 @@ func unanswered(resp *api.ShowRunResponse) []agency.Refusal {
 func (o *answerOptions) allowHost(ctx context.Context, args []string) error {
 	if len(args) != 2 || !slices.Contains(scopes(), args[1]) {
 		return agency.Errorf(agency.CodeUsage, "the answers for a host are %s", strings.Join(scopes(), ", ")).
-			WithHint("until the attempt ends: agency answer %s once --host %s", args[0], o.host)
+			WithHint("until the attempt ends: agency answer %s once --host %s", append(args, "RUN")[0], o.host)
 	}
 	scope := agency.GrantScope(args[1])
 	if args[1] == always {

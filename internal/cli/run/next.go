@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -20,8 +21,10 @@ func NewNext(d *command.Deps, exec Exec) *cobra.Command {
 		Short:   "Attach to the run that has waited for you longest",
 		GroupID: "run",
 		Long: `Attaches to the run that needs you and has waited longest, in this repository,
-or outside of one in all. It is an error (exit status 3) when no run needs you: those that are done
-or have failed do not wait, and are in agency alerts; one that cannot land is named.
+or outside of one in all. One whose terminal is gone is named and passed over.
+It is an error (exit status 3) when no run needs you: those that are done or
+have failed do not wait, and are in agency alerts; one that cannot land is
+named.
 With --print it goes into other commands: agency answer "$(agency next --print)".`,
 		Example: `  agency next
   agency next --print`,
@@ -31,7 +34,7 @@ With --print it goes into other commands: agency answer "$(agency next --print)"
 		if err != nil {
 			return err
 		}
-		req := api.ListRunsRequest{Dir: d.Dir, Status: []string{}, Order: api.OrderByNeed, Limit: 1}
+		req := api.ListRunsRequest{Dir: d.Dir, Status: []string{}, Order: api.OrderByNeed, Limit: mostWaiting}
 		if allRepos {
 			req.Dir = ""
 		}
@@ -54,9 +57,34 @@ With --print it goes into other commands: agency answer "$(agency next --print)"
 		if show {
 			return d.Print(api.RunResponse{Run: runs[0]}, func(w io.Writer) { _, _ = fmt.Fprintln(w, runs[0].Ref()) })
 		}
-		return attach(cmd.Context(), d, string(runs[0].ID), exec)
+		return attachFirst(cmd.Context(), d, runs, exec)
 	})
 	cmd.Flags().BoolVar(&show, "print", false, "print its name instead")
 	cmd.Flags().BoolVar(&allRepos, "all-repos", false, "of every repository")
 	return cmd
+}
+
+// mostWaiting is how many of the runs that wait are looked at.
+const mostWaiting = 100
+
+// attachFirst attaches to the first of the runs that need the user. A run whose terminal is gone is
+// named, so that it does not stand in the way of those behind it for ever.
+func attachFirst(ctx context.Context, d *command.Deps, runs []api.Run, exec Exec) error {
+	var first error
+	for i := range runs {
+		if !runs[i].NeedsYou() {
+			break
+		}
+		err := attach(ctx, d, string(runs[i].ID), exec)
+		if !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+			return err
+		}
+		if ref := runs[i].Ref(); first == nil {
+			first = agency.AsError(err).WithHint("agency show %s; go on with it: agency resume %s", ref, ref)
+		}
+		if i+1 < len(runs) && runs[i+1].NeedsYou() {
+			d.Chat("agency: note: %s needs you too, and its terminal is gone", runs[i].Ref())
+		}
+	}
+	return first
 }

@@ -111,7 +111,7 @@ func newQueueList(d *command.Deps) *cobra.Command {
 			rows := [][]string{{"#", "RUN", "INTO", "STATE", "SINCE", "WHY"}}
 			cut := false
 			for i := range resp.Entries {
-				rows = append(rows, queueRow(&resp.Entries[i], &cut))
+				rows = append(rows, queueRow(&resp.Entries[i], d.Now(), &cut))
 			}
 			if len(rows) == 1 {
 				d.Chat("the queue is empty; add a run: agency queue add RUN")
@@ -137,7 +137,7 @@ const longestWhy = 60
 
 // queueRow returns the row of an entry. It sets cut when the reason is not whole: of a long one,
 // the list has what is before the first semicolon.
-func queueRow(item *api.QueueItem, cut *bool) []string {
+func queueRow(item *api.QueueItem, now time.Time, cut *bool) []string {
 	e, place, why := &item.Entry, "-", term.SafeLine(item.Why)
 	if reason, _, more := strings.Cut(why, "; "); more && utf8.RuneCountInString(why) > longestWhy {
 		why, *cut = reason+"…", true
@@ -145,7 +145,7 @@ func queueRow(item *api.QueueItem, cut *bool) []string {
 	if item.Position > 0 {
 		place = strconv.Itoa(item.Position)
 	}
-	return []string{place, term.SafeLine(e.Run), term.SafeLine(e.Target), string(e.State), duration.Short(time.Since(e.ChangedAt)), why}
+	return []string{place, term.SafeLine(e.Run), term.SafeLine(e.Target), string(e.State), duration.Short(now.Sub(e.ChangedAt)), why}
 }
 
 // printQueues prints what is in the way of whole queues.

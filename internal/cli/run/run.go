@@ -133,7 +133,7 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 		_, _ = fmt.Fprintln(w, r.Handle)
 		o.Warn(resp.Warnings)
 		o.Chat("%s works on branch %s", term.SafeLine(r.Runner), term.SafeLine(r.Branch))
-		o.Chat("watch: agency attach %s   status: agency ls   end: agency stop %s", r.Ref(), r.Ref())
+		o.Beside("watch: agency attach "+r.Ref(), "status: agency ls", "end: agency stop "+r.Ref())
 	})
 	if err != nil || !o.attach {
 		return err
@@ -238,7 +238,7 @@ func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "" && o.OnTerminal() && term.Editor(o.Env) != "":
 		text, err = term.Edit(cmd.Context(), o.Env, "the task")
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
-		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run --prompt "fix the login test"`)
+		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run "fix the login test"`)
 	default:
 		return nil
 	}

@@ -104,13 +104,16 @@ func (v *picture) agents(width int) []string {
 	shown, hidden := view.FitAgents(v.Agents, width)
 	titled := slices.ContainsFunc(v.Agents, func(a api.SessionAgent) bool { return a.Wave != v.Agents[0].Wave })
 	columns, rows := v.table(shown)
-	cuts := []term.Cut{}
-	for _, c := range []struct {
+	type cut struct {
 		column string
 		least  int
-	}{
-		{"NAME", 24}, {"NOTE", 24}, {"NAME", 16}, {"  AGENT", 18}, {"NOTE", 12}, {"NAME", 8}, {"STATUS", 11}, {"  AGENT", 10}, {"NOTE", 0},
-	} {
+	}
+	order := []cut{{"NAME", 24}, {"NOTE", 24}, {"NAME", 16}, {"  AGENT", 18}, {"NOTE", 12}, {"NAME", 8}, {"STATUS", 11}, {"  AGENT", 10}, {"NOTE", 0}}
+	if v.runs { // an agent can be named from what stands here, so its name is cut last
+		order = []cut{{"NAME", 24}, {"NOTE", 24}, {"NAME", 16}, {"NOTE", 12}, {"NAME", 8}, {"NOTE", 0}, {"STATUS", 11}, {"  AGENT", 10}}
+	}
+	cuts := []term.Cut{}
+	for _, c := range order {
 		if i := slices.Index(columns, c.column); i >= 0 {
 			cuts = append(cuts, term.Cut{i, c.least})
 		}
@@ -169,7 +172,8 @@ func (v *picture) table(shown []*api.SessionAgent) (columns []string, rows [][]s
 			rows[n] = slices.Delete(row, i, i+1)
 		}
 	}
-	if !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return name(a) != "" }) {
+	narrow := v.runs && v.width > 0 && v.width < leastForNames
+	if narrow || !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return name(a) != "" }) {
 		remove("NAME")
 	}
 	if !v.runs || v.width > 0 && v.width < leastForRuns || !slices.ContainsFunc(shown, func(a *api.SessionAgent) bool { return a.Run != "" }) {
@@ -183,8 +187,9 @@ func (v *picture) table(shown []*api.SessionAgent) (columns []string, rows [][]s
 
 const (
 	noteColumns   = 100 // the longest part of a note that is shown
-	leastForNotes = 60  // the narrowest terminal that shows notes
-	leastForRuns  = 80  // and the runs of agents
+	leastForNotes = 58  // the narrowest picture that shows notes
+	leastForRuns  = 78  // and the runs of agents
+	leastForNames = 98  // and beside them the names of agents
 )
 
 // name returns the name of an agent where it differs from the id.

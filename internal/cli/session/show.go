@@ -69,16 +69,22 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.Name != "" {
 		field("name", "%s", s.Name)
 	}
-	_, _ = fmt.Fprintf(w, "%-10s %s\n", "status:", shown.pending())
+	_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%-10s ", "status:"), shown.pending(), width))
 	if s.Paused != "" {
 		field("paused", "%s", s.Paused)
+	}
+	place := func(path string) string {
+		if width == 0 {
+			return path
+		}
+		return strings.TrimPrefix(path, s.Repo+"/") // a terminal has little room, and the line above has the rest
 	}
 	field("repo", "%s", s.Repo)
 	switch {
 	case s.PlanPath != "":
-		field("plan", "%s", s.PlanPath)
+		field("plan", "%s", place(s.PlanPath))
 	case s.SourceFile != "":
-		field("plan", "%s", s.SourceFile)
+		field("plan", "%s", place(s.SourceFile))
 	}
 	if s.Source != "orchestrate" || s.External {
 		field("source", "%s", s.Source)
@@ -93,9 +99,9 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 	if s.RetryOf != "" {
 		field("retry of", "%s", s.RetryOf)
 	}
-	field("files", "%s", s.Dir)
+	field("files", "%s", place(s.Dir))
 	if s.ReportPath != "" {
-		field("report", "%s", s.ReportPath)
+		field("report", "%s", place(s.ReportPath))
 	}
 	if landed := view.Landed(resp.Agents); landed != "" {
 		field("landed", "%s", landed)
@@ -109,7 +115,8 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 
 // showResults writes the results of the agents that have ended. The results of an external session
 // are unknown. On a terminal empty columns are left out, and a narrow one shows only the most
-// important. Where the branches have no room, a line names them.
+// important, so that the name of no agent is cut. Where the branches have no room, a line names
+// them.
 func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "LANDED", "TESTS", "BRANCH"}}
 	for i := range resp.Agents {
@@ -130,19 +137,18 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 		}
 		term.Narrow(rows, width-2, []term.Cut{{0, 8}})
 	default:
-		rows = filled(rows)
-		last := len(rows[0]) - 1
-		term.Narrow(rows, width-2, []term.Cut{{last - 1, 20}})
-		if term.TableWidth(rows) <= width-2 {
+		if rows = filled(rows); fitsResults(rows, width-2) {
 			branches = ""
 			break
 		}
-		for _, row := range rows[1:] {
-			if rest, ok := strings.CutPrefix(row[last], branches); ok {
-				row[last] = "…/" + rest
+		rows = without(rows, "BRANCH")
+		for _, column := range []string{"TOKENS", "TRIES", "TOOK", "COST", "TESTS"} {
+			if fitsResults(rows, width-2) {
+				break
 			}
+			rows = without(rows, column)
 		}
-		term.Narrow(rows, width-2, []term.Cut{{last, 12}, {0, 16}, {last - 1, 6}, {last, 6}, {0, 8}})
+		term.Narrow(rows, width-2, []term.Cut{{0, 8}})
 	}
 	_, _ = fmt.Fprintf(w, "\nresults:\n")
 	for line := range strings.Lines(term.Table(rows)) {
@@ -163,6 +169,27 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 			_, _ = fmt.Fprintln(w, fitWidth("  "+term.SafeLine(resp.Agents[i].ID+" "+landed.State+": "+landed.Why), width))
 		}
 	}
+}
+
+// fitsResults cuts long tests, and reports whether the results have room then.
+func fitsResults(rows [][]string, width int) bool {
+	if i := slices.Index(rows[0], "TESTS"); i >= 0 {
+		term.Narrow(rows, width, []term.Cut{{i, 20}})
+	}
+	return term.TableWidth(rows) <= width
+}
+
+// without returns rows without a column, if they have it.
+func without(rows [][]string, column string) [][]string {
+	i := slices.Index(rows[0], column)
+	if i < 0 {
+		return rows
+	}
+	kept := make([][]string, len(rows))
+	for n, row := range rows {
+		kept[n] = slices.Delete(slices.Clone(row), i, i+1)
+	}
+	return kept
 }
 
 // filled returns rows without the columns that hold only dashes.

@@ -94,7 +94,7 @@ func begun(ctx context.Context, d *command.Deps, resp any, s *api.Session, warni
 		d.Warn(warnings)
 		d.Chat("%s, at most %d at once", command.Count(s.Summary.Total, "agent"), s.MaxParallel)
 		if !wait {
-			d.Chat("watch: agency session watch   end: agency session cancel %s", s.Ref())
+			d.Beside("watch: agency session watch", "end: agency session cancel "+s.Ref())
 		}
 	})
 	if err != nil || !wait {

@@ -66,7 +66,7 @@ func Pad(s string, columns int) string {
 const LeastText = 24
 
 // Hang returns a text after a head, for width columns: broken at spaces and indented to where it
-// begins, or below the head where that leaves too little. A longer word stays whole, so that a path
+// begins, or below the head where that leaves too little, or too little for a single word. A longer word stays whole, so that a path
 // can be copied. Width 0 is no limit.
 func Hang(head, text string, width int) string {
 	if width == 0 {
@@ -77,7 +77,8 @@ func Hang(head, text string, width int) string {
 	}
 	indent := Width(head)
 	lines := []string{head}
-	if width-indent < min(LeastText, Width(text)) {
+	room, most := width-indent, width-min(4, width/2)
+	if room < min(LeastText, Width(text)) || room < Width(text) && Width(text) <= most && !strings.Contains(text, " ") {
 		indent = min(4, width/2)
 		lines = []string{strings.Repeat(" ", indent)}
 		if head = strings.TrimRight(head, " "); head != "" {
