@@ -20,9 +20,11 @@ import (
 const (
 	// deadKeys is how long a request must have been shown before a key answers it, so that a key that
 	// was meant for another one does not.
-	deadKeys  = 500 * time.Millisecond
-	toastFor  = 4 * time.Second
-	clockTick = 15 * time.Second // ages change with time alone
+	deadKeys = 500 * time.Millisecond
+	toastFor = 4 * time.Second
+	// resizedFor is how long a new size lasts before the screen is drawn anew.
+	resizedFor = 100 * time.Millisecond
+	clockTick  = 15 * time.Second // ages change with time alone
 )
 
 // mode is what keys do.
@@ -109,6 +111,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		// bubbletea takes the columns that a terminal got for blank, whatever it has drawn there since.
+		// Only a frame that it draws anew after the first one of the new size puts that right.
+		cmd = m.later(resizedFor, tea.ClearScreen())
 	case tea.KeyPressMsg:
 		cmd = m.press(msg)
 	case tea.PasteMsg:

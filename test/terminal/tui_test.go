@@ -151,3 +151,18 @@ func TestTUIRefuses(t *testing.T) {
 	p.shows("No run yet")
 	p.enters("q")
 }
+
+// A terminal that grows is drawn whole, and nothing of an older frame stays.
+func TestTUIResized(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	start(t, f, echo, "--name", "one")
+	p := sitsAt(t, f, 80, 24)
+	p.shows("[Screen]")
+	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "120", "-y", "40"))
+	p.until("the pane is beside the list", func(screen string) bool { return strings.Contains(strings.Split(screen, "\n")[1], "[Screen]") })
+	p.types("?")
+	p.until("the keys and nothing else", func(screen string) bool { return strings.HasSuffix(strings.Split(screen, "\n")[1], "these keys") })
+	p.types("q")
+	p.shows("[Screen]")
+}
