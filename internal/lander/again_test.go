@@ -1,9 +1,12 @@
 package lander_test
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"agency"
+	"agency/internal/git"
 	"agency/internal/lander"
 )
 
@@ -43,6 +46,45 @@ func TestLeftoversCommittedLater(t *testing.T) {
 			b.lands(map[string]string{"new.txt": "two", "left.txt": "more"}, 0)
 		})
 	}
+}
+
+// A run whose worktree is gone has nothing that its landing did not have: its branch, or a snapshot of
+// before, would take back what landed without a commit.
+func TestLandingAfterTheWorktreeIsGone(t *testing.T) {
+	t.Parallel()
+	for name, snapshot := range map[string]bool{"branch": false, "older snapshot": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.commit("new.txt", "one\n")
+			b.write(b.worktree, "left.txt", "early\n")
+			if snapshot {
+				if _, err := b.scratch(t).Snapshot(t.Context(), b.rec.repo, b.worktree, "main", agency.SnapshotRefs("r_work")+"1", "early"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.write(b.worktree, "left.txt", "left over\n")
+			if _, err := b.land(agency.LandingSettings{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(b.worktree); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.land(agency.LandingSettings{}); !agency.IsCode(err, agency.CodeNothingToLand) {
+				t.Errorf("landed again: %v", err)
+			}
+			if got := b.git(b.checkout, "show", "main:left.txt"); got != "left over" {
+				t.Errorf("left.txt is %q", got)
+			}
+		})
+	}
+}
+
+// scratch returns another git of agency's.
+func (b *bench) scratch(t *testing.T) *git.Git {
+	g := git.New(time.Minute, t.TempDir(), t.TempDir())
+	g.Claims = t.TempDir()
+	return g
 }
 
 // commit commits a file in the worktree of the run, with all that is left over.

@@ -160,7 +160,7 @@ func (pl *planner) try(ctx context.Context, r *agency.Run, repo agency.Repo, req
 		func() error { whole, unread = pl.source(ctx, r, repo); return nil },
 		func() error { unmade = pl.tryFrom(ctx, r, repo, req, pl.committed, t); return nil },
 	)
-	if unread == nil && t.plan != nil && whole.commit == t.plan.source.commit && whole.sealed == whole.commit && len(whole.nested) == 0 {
+	if unread == nil && t.plan != nil && !whole.gone && whole.commit == t.plan.source.commit && whole.sealed == whole.commit && len(whole.nested) == 0 {
 		return t, unmade
 	}
 	t = &trial{}

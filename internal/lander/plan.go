@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"agency"
 	"agency/internal/file"
@@ -35,6 +36,8 @@ type source struct {
 	sealed      string // with everything; the same when nothing is uncommitted
 	uncommitted []agency.FileChange
 	nested      []string
+	gone        bool      // the run has no worktree
+	saved       time.Time // when what is uncommitted was; zero when nothing is
 }
 
 // plan reads everything that a landing or a review of a run depends on. The caller holds the run
@@ -240,7 +243,7 @@ func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, t
 	if err != nil {
 		return source{}, err
 	}
-	s := source{commit: tip, sealed: tip}
+	s := source{commit: tip, sealed: tip, gone: true}
 	if len(snapshots) > 0 {
 		newest := snapshots[len(snapshots)-1]
 		// The parent of a snapshot is what was staged, whose parent is what was committed.
@@ -256,8 +259,8 @@ func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, t
 			if s.uncommitted, err = pl.Git.Changes(ctx, repo, head, newest.Commit); err != nil {
 				return source{}, err
 			}
-			if len(s.uncommitted) == 0 {
-				s.sealed = head
+			if s.saved = newest.At; len(s.uncommitted) == 0 {
+				s.sealed, s.saved = head, time.Time{}
 			}
 		}
 	}
@@ -285,6 +288,9 @@ func (pl *planner) findLanded(ctx context.Context, p *plan) error {
 			return err
 		}
 		p.landed = before
+		if err := pl.nothingSince(ctx, p, before); err != nil {
+			return err
+		}
 		since, err := pl.Git.Descends(ctx, p.repo, p.source.sealed, before.Source)
 		if err == nil && !since {
 			since, err = pl.sealedBefore(ctx, p, before)
@@ -299,6 +305,19 @@ func (pl *planner) findLanded(ctx context.Context, p *plan) error {
 		return err
 	}
 	return nil
+}
+
+// nothingSince takes what landed for the work of a run without a worktree, if nothing was committed or
+// saved since: no snapshot has what was not committed then, because the landing keeps it.
+func (pl *planner) nothingSince(ctx context.Context, p *plan, before *agency.Landing) error {
+	if !p.source.gone || p.source.saved.After(before.CreatedAt) {
+		return nil
+	}
+	all, err := pl.Git.Descends(ctx, p.repo, before.Source, p.source.commit)
+	if err == nil && all {
+		p.source = source{commit: p.source.commit, sealed: before.Source, gone: true}
+	}
+	return err
 }
 
 // goneAfterLanding returns, for a run of which nothing is left but what landed, that it has landed,
