@@ -3,6 +3,7 @@ package clitest
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/creack/pty"
@@ -27,7 +28,7 @@ func (b *Bench) Screen(columns uint16, args ...string) string {
 		_, _ = io.Copy(&printed, screen) // it fails when the terminal is closed and all is read
 	}()
 	out, errs, env := b.App.Out, b.App.Err, b.App.Env
-	b.App.Out, b.App.Err, b.App.Env = terminal, terminal, append(env[:len(env):len(env)], "NO_COLOR=1")
+	b.App.Out, b.App.Err, b.App.Env = terminal, terminal, append(slices.Clip(env), "NO_COLOR=1")
 	b.Run(args...)
 	b.App.Out, b.App.Err, b.App.Env = out, errs, env
 	_ = terminal.Close()
