@@ -172,7 +172,7 @@ func diagnosis() api.DoctorResponse {
 	return api.DoctorResponse{Checks: []api.Check{
 		{Name: "git", Level: "ok", Text: "2.47.1"},
 		{Name: "runner codex", Level: "error", Text: "codex is not in PATH, and it is the default runner", Fix: "install it: npm install -g @openai/codex, or set its path: [runners.codex] exec"},
-		{Name: "other runners", Level: "note", Text: "not installed: claude_code, gemini, opencode, copilot, and nothing of your own is configured"},
+		{Name: "other runners", Level: "note", Text: "not installed: gemini, and nothing of your own is configured"},
 		{Name: "orphans", Level: "warning", Text: "1 tmux session belongs to no run", Fix: "tmux kill-session -t agency_r_01JD4QJ5T0Y7R8V6W3N2M1K0HG"},
 	}}
 }
