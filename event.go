@@ -29,6 +29,8 @@ const (
 	// NetworkRefused means that the agent asked for a host that is not on its list, for the first
 	// time in this attempt; the data is the refusal.
 	NetworkRefused EventType = "network.refused"
+	// LimitReached means that an attempt reached a limit of its resources, for the first time.
+	LimitReached EventType = "limit.reached"
 	// NetworkGranted means that the user allowed the run one more host; the data is the grant.
 	NetworkGranted EventType = "network.granted"
 	// NetworkBroken means that the attempt reaches nothing any more.

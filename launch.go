@@ -79,6 +79,8 @@ type Launch struct {
 	Stdin     string        `json:"stdin"`              // file that a headless runner reads; empty is /dev/null
 	TimeLimit time.Duration `json:"time_limit"`         // 0 is none
 	Resources Resources     `json:"resources,omitzero"` // of the runner and all that it starts
+	// Limits are what enforces the resources.
+	Limits []EnforcedLimit `json:"limits,omitempty"`
 	// Disk are the folders whose sizes together count for Resources.Disk.
 	Disk     []string      `json:"disk,omitempty"`
 	Grace    time.Duration `json:"grace"`           // between TERM and KILL

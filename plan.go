@@ -123,8 +123,10 @@ type PlanAgent struct {
 	// configuration.
 	Sandbox SandboxLevel `json:"sandbox"`
 	Network Network      `json:"network"` // what it reaches from there; empty likewise
-	Base    string       `json:"base"`    // a git reference or BaseDeps; empty is the repository's default
-	After   []string     `json:"after"`   // ids of the agents that must end before it starts
+	// Resources are how much of the machine each attempt may use.
+	Resources Resources `json:"resources"`
+	Base      string    `json:"base"`  // a git reference or BaseDeps; empty is the repository's default
+	After     []string  `json:"after"` // ids of the agents that must end before it starts
 	// Wave is its depth: 1 without dependencies, else one more than the deepest of them.
 	Wave    int      `json:"wave"`
 	Touches []string `json:"touches"` // patterns of the files that it changes
@@ -200,6 +202,8 @@ func (p *Plan) Hash() string {
 		OnFailure   OnFailure      `json:"on_failure"`
 		Agents      []PlanAgent    `json:"agents"`
 	}{p.Name, "", p.Base, p.MaxParallel, p.Limits, p.OnFailure, agents})
+	// Plans of before there were limits keep their hashes. In a text the quotes would be escaped.
+	text = bytes.ReplaceAll(text, []byte(`"resources":{},`), nil)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

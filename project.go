@@ -14,12 +14,14 @@ const ProjectLimit = 64 << 10
 // Project is a repository's configuration of its runs. Empty texts and nil lists leave the choice
 // to the user.
 type Project struct {
-	Type     string   // one word for readers: go, node, python ...
-	Sandbox  Sandbox  // the least strict one; a user, or the user's configuration, may choose a stricter one
-	Hosts    []string // that its runs reach with the network allow
-	Layout   string   // LayoutMinimal or LayoutStandard
-	Parallel bool     // false allows one live run at a time
-	Window   bool     // keep agent_runs/, a link for each run
+	Type    string   // one word for readers: go, node, python ...
+	Sandbox Sandbox  // the least strict one; a user, or the user's configuration, may choose a stricter one
+	Hosts   []string // that its runs reach with the network allow
+	// Resources are what its runs may use; the user's configuration can only be tightened.
+	Resources Resources
+	Layout    string // LayoutMinimal or LayoutStandard
+	Parallel  bool   // false allows one live run at a time
+	Window    bool   // keep agent_runs/, a link for each run
 
 	Runner       string // a kind, or the name of a custom runner
 	Base         string // what a run starts from, as a git reference

@@ -92,6 +92,50 @@ const (
 	LimitOpenFiles LimitName = "open_files"
 )
 
+// AnyAmount returns resources without a limit, whatever else is configured.
+func AnyAmount() Resources {
+	return Resources{Memory: Unlimited, Pids: Unlimited, CPUs: Unlimited, Disk: Unlimited, Tmp: Unlimited, OpenFiles: Unlimited}
+}
+
+// LimitNames returns the names of all limits, in the order in which they are shown.
+func LimitNames() []LimitName {
+	return []LimitName{LimitMemory, LimitPids, LimitCPUs, LimitDisk, LimitTmp, LimitOpenFiles}
+}
+
+// Put sets a limit to a value as users write it; an empty one leaves the choice open. The error continues a sentence that begins with the
+// limit.
+func (r *Resources) Put(name LimitName, text string) error {
+	next := *r
+	var err error
+	if text == "" {
+		text = "0"
+	}
+	switch size, count := map[LimitName]*Size{LimitMemory: &next.Memory, LimitDisk: &next.Disk, LimitTmp: &next.Tmp}[name],
+		map[LimitName]*int{LimitPids: &next.Pids, LimitOpenFiles: &next.OpenFiles}[name]; {
+	case size != nil:
+		*size, err = ParseSize(text)
+	case text == NoLimit && count != nil:
+		*count = Unlimited
+	case text == NoLimit:
+		next.CPUs = Unlimited
+	case count != nil:
+		*count, err = strconv.Atoi(text)
+	default:
+		next.CPUs, err = strconv.ParseFloat(text, 64)
+	}
+	if err == nil {
+		err = next.Check()
+	}
+	if err != nil {
+		return fmt.Errorf("must be a %s or %s, not %q", map[LimitName]string{
+			LimitMemory: "size from 16m, such as 4g", LimitDisk: "size from 1m, such as 10g", LimitTmp: "size from 1m, such as 1g",
+			LimitPids: "number from 8, such as 512", LimitCPUs: "number from 0.01, such as 2 or 1.5", LimitOpenFiles: "number from 16, such as 1024",
+		}[name], NoLimit, text)
+	}
+	*r = next
+	return nil
+}
+
 // Limit is one limit.
 type Limit struct {
 	Name  LimitName
@@ -113,14 +157,23 @@ func (r Resources) all() []struct {
 	Limit
 	least float64
 } {
-	count := strconv.Itoa
+	count := func(n int) string {
+		if n == Unlimited {
+			return NoLimit
+		}
+		return strconv.Itoa(n)
+	}
+	cpus := strconv.FormatFloat(r.CPUs, 'g', -1, 64)
+	if r.CPUs == Unlimited {
+		cpus = NoLimit
+	}
 	return []struct {
 		Limit
 		least float64
 	}{
 		{Limit{LimitMemory, float64(r.Memory), r.Memory.String()}, leastMemory},
 		{Limit{LimitPids, float64(r.Pids), count(r.Pids)}, leastPids},
-		{Limit{LimitCPUs, r.CPUs, strconv.FormatFloat(r.CPUs, 'g', -1, 64)}, leastCPUs},
+		{Limit{LimitCPUs, r.CPUs, cpus}, leastCPUs},
 		{Limit{LimitDisk, float64(r.Disk), r.Disk.String()}, leastDisk},
 		{Limit{LimitTmp, float64(r.Tmp), r.Tmp.String()}, leastDisk},
 		{Limit{LimitOpenFiles, float64(r.OpenFiles), count(r.OpenFiles)}, leastOpenFiles},
@@ -136,6 +189,16 @@ func (r Resources) Set() []Limit {
 		}
 	}
 	return set
+}
+
+// Text returns a limit as users write it; empty when it is open.
+func (r Resources) Text(name LimitName) string {
+	for _, one := range r.all() {
+		if one.Name == name && one.Value != 0 {
+			return one.Text
+		}
+	}
+	return ""
 }
 
 // String returns the limits as users see them, such as "memory 4g, pids 512"; empty without any.

@@ -156,6 +156,7 @@ type Confinement struct {
 	Settings SandboxSettings
 	State    SandboxState
 	Run      *Run
+	Limits   []EnforcedLimit
 	Argv     []string // Argv[0] is an absolute path
 	Env      Environ  // of the attempt, complete
 	Set      []string // names of its variables that the user or agency set for it

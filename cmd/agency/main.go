@@ -22,6 +22,7 @@ import (
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/killpoint"
+	"agency/internal/limit"
 	"agency/internal/proxy"
 	"agency/internal/runner"
 	"agency/internal/sandbox"
@@ -106,6 +107,7 @@ func run() int {
 // that spawned it.
 func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Config, error), exe string) error {
 	report := daemon.Reporter()
+	left := limit.Leave() // of the run that started it, if one did
 	d := &daemon.Daemon{
 		Config:  cfg,
 		Version: buildVersion(),
@@ -114,6 +116,9 @@ func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Con
 		Now:     killpoint.Now,
 		Load:    load,
 		End:     os.Exit,
+	}
+	if left != nil {
+		d.Log.Warn("leave the control group of the run that started the daemon", "err", left)
 	}
 	for {
 		err := d.Run(ctx, func() { report(nil) })

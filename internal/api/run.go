@@ -52,7 +52,13 @@ type Run struct {
 	Sandbox  agency.SandboxLevel `json:"sandbox"`
 	Network  agency.Network      `json:"network"`
 	Enforces []string            `json:"enforces"`
-	PRNumber *int                `json:"pr_number"`
+	// Resources are how much of the machine each attempt may use; the attempts say what enforces
+	// them.
+	Resources agency.Resources `json:"resources"`
+	// Limits are what enforces the resources of the newest attempt, and which it reached; null without
+	// limits.
+	Limits   *agency.LimitUse `json:"limits"`
+	PRNumber *int             `json:"pr_number"`
 	// PR is its pull request, as it was when agency last looked; null when it knows none.
 	PR *agency.PullRequest `json:"pr"`
 	// Diff is what the run changed since its base, as counted when its agent last rested or ended;
@@ -83,7 +89,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, Standby: r.FromStandby(), RunDir: r.Dir,
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
 		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.AgentState.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
-		Sandbox: r.Sandbox.Level, Network: r.Sandbox.Network, Enforces: r.Sandbox.Enforces(),
+		Sandbox: r.Sandbox.Level, Network: r.Sandbox.Network, Enforces: r.Sandbox.Enforces(), Resources: r.Resources, Limits: a.Limits,
 		PRNumber: number(r.PR), PR: r.PR, Diff: r.Changes, Flag: r.Flag, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt, Unrecorded: r.Unrecorded,
 	}

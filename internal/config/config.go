@@ -34,6 +34,7 @@ type Config struct {
 	Logs      Logs
 	Env       Env
 	Sandbox   Sandbox
+	Resources agency.Resources // of runs that choose none
 	Watchdog  Watchdog
 	Landing   agency.LandingSettings // where agency.toml leaves them open
 	Queue     Queue
@@ -193,13 +194,14 @@ var placeholders = []string{"prompt_file", "worktree", "run_id"}
 func defaults() *Config {
 	format, _ := handle.ParseFormat(handle.MMDDSlugHash) // a built-in format: always valid
 	return &Config{
-		LogLevel: slog.LevelInfo,
-		Defaults: Defaults{Runner: string(RunnerKinds()[0]), Base: "HEAD"},
-		IDs:      IDs{Format: format},
-		Runners:  defaultRunners(),
-		Custom:   map[string]Runner{},
-		Logs:     Logs{MaxBytes: 1 << 30},
-		Env:      Env{Deny: []string{}},
+		LogLevel:  slog.LevelInfo,
+		Resources: agency.AnyAmount(),
+		Defaults:  Defaults{Runner: string(RunnerKinds()[0]), Base: "HEAD"},
+		IDs:       IDs{Format: format},
+		Runners:   defaultRunners(),
+		Custom:    map[string]Runner{},
+		Logs:      Logs{MaxBytes: 1 << 30},
+		Env:       Env{Deny: []string{}},
 		Sandbox: Sandbox{
 			Sandbox:         agency.Sandbox{Level: agency.SandboxWorktree, Network: agency.NetworkFull},
 			SandboxSettings: agency.SandboxSettings{Read: []string{}, Write: []string{}, Env: []string{}, Hosts: []string{}},

@@ -77,6 +77,7 @@ func newFormat(c *Config, custom []string) *format {
 		listKey("env", &c.Sandbox.Env, checkPattern),
 		listKey("hosts", &c.Sandbox.Hosts, checkHost),
 	)
+	f.table("", "resources", resourcesKeys(&c.Resources)...)
 	f.table("", "watchdog",
 		durationKey("stall_threshold", &c.Watchdog.StallThreshold, time.Second, 7*24*time.Hour),
 		numberKey("poll_interval_secs", &c.Watchdog.PollInterval, time.Second, 1, 3600),

@@ -79,7 +79,8 @@ func wantRunners() map[agency.RunnerKind]config.Runner {
 
 func wantDefaults(t testing.TB) *config.Config {
 	return &config.Config{
-		Exists: true, Home: "/home/u/.agency", Socket: "/home/u/.agency/agencyd.sock", LogLevel: slog.LevelInfo,
+		Exists: true, Home: "/home/u/.agency", Socket: "/home/u/.agency/agencyd.sock", Resources: agency.AnyAmount(),
+		LogLevel: slog.LevelInfo,
 		Defaults: config.Defaults{Runner: "claude_code", Base: "HEAD"},
 		IDs:      config.IDs{Format: mustFormat(t, "mmdd-slug-hash")},
 		Runners:  wantRunners(),
@@ -242,6 +243,12 @@ var originsBelowRunners = []config.Origin{
 	{"sandbox.write", `[]`, "default"},
 	{"sandbox.env", `[]`, "default"},
 	{"sandbox.hosts", `[]`, "default"},
+	{"resources.memory", `"none"`, "default"},
+	{"resources.pids", `"none"`, "default"},
+	{"resources.cpus", `"none"`, "default"},
+	{"resources.disk", `"none"`, "default"},
+	{"resources.tmp", `"none"`, "default"},
+	{"resources.open_files", `"none"`, "default"},
 	{"watchdog.stall_threshold", `"15m"`, "default"},
 	{"watchdog.poll_interval_secs", `7`, "AGENCY_WATCHDOG_POLL_INTERVAL"},
 	{"watchdog.stuck_threshold_intervals", `4`, "AGENCY_WATCHDOG_STUCK_THRESHOLD"},

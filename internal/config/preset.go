@@ -27,9 +27,10 @@ type Preset struct {
 	Tags            []string
 	Headless        bool
 	Sandbox         agency.Sandbox // empty fields leave the choice open
-	StallThreshold  time.Duration  // 0 takes the value of [watchdog]
-	StuckIntervals  int            // 0 takes the value of [watchdog]
-	ErrorPatterns   []string       // none takes the value of [watchdog]
+	Resources       agency.Resources
+	StallThreshold  time.Duration // 0 takes the value of [watchdog]
+	StuckIntervals  int           // 0 takes the value of [watchdog]
+	ErrorPatterns   []string      // none takes the value of [watchdog]
 }
 
 // Preset returns a preset by its name. An unknown name is E_SPEC_INVALID, with the nearest known
@@ -100,6 +101,7 @@ func (f *format) addPresets(names []string, dir string) {
 			numberKey("stuck_threshold_intervals", &p.StuckIntervals, 1, 0, agency.MaxStuckIntervals),
 			patternsKey("error_patterns", &p.ErrorPatterns),
 		)
+		f.table(dotted(presetTable, name), "resources", resourcesKeys(&p.Resources)...)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestPresetProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"[presets.x]\nharnes = \"claude\"":                                             `2:1: unknown key "presets.x.harnes" [did you mean "presets.x.harness"?]`,
 		"[presets.x]\nharness = \"codx\"":                                              `2:1: "presets.x.harness" is "codx", which is not a runner [did you mean "codex"?]`,
-		"[presets.x]\nmodel = \"opus\"":                                                `2:1: unknown key "presets.x.model" [known here: harness, description, config]`,
+		"[presets.x]\nmodel = \"opus\"":                                                `2:1: unknown key "presets.x.model" [known here: harness, description, config, resources]`,
 		"[presets.x.config]\nmodle = \"opus\"":                                         `2:1: unknown key "presets.x.config.modle" [did you mean "presets.x.config.model"?]`,
 		"[presets.x.config]\nmodel = \"--opus\"":                                       `2:1: "presets.x.config.model" must be a model, not "--opus" []`,
 		"[presets.x.config]\nenv = [\"SECRET\"]":                                       `2:1: "presets.x.config.env" is wrong at item 1: it must be NAME=value []`,

@@ -43,6 +43,7 @@ func projectFormat(path string, p *agency.Project) *format {
 		boolKey("parallel", &p.Parallel),
 		boolKey("agent_runs", &p.Window),
 	)
+	f.table("", "resources", resourcesKeys(&p.Resources)...)
 	f.table("", "defaults",
 		textKey("runner", &p.Runner, checkRunner),
 		textKey("base", &p.Base, checkRef),

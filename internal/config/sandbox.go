@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agency"
@@ -25,6 +26,32 @@ func levelKey(name string, p *agency.SandboxLevel) key {
 		}
 		return agency.SandboxLevel(text), err
 	}, func(l agency.SandboxLevel) string { return quote(string(l)) })
+}
+
+// resourcesKeys binds the limits of a table.
+func resourcesKeys(r *agency.Resources) []key {
+	keys := []key{}
+	for _, name := range agency.LimitNames() {
+		keys = append(keys, key{
+			name: string(name),
+			set: func(v *document.Value) error {
+				switch v.Kind {
+				case document.Text, document.Integer, document.Float:
+					return r.Put(name, v.Text)
+				default:
+					return fmt.Errorf("must be a limit, not %s", v.Words())
+				}
+			},
+			show: func() string {
+				text := r.Text(name)
+				if _, err := strconv.ParseFloat(text, 64); err == nil {
+					return text
+				}
+				return quote(text)
+			},
+		})
+	}
+	return keys
 }
 
 // networkKey binds a network of sandboxes.

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/harness"
+	"agency/internal/limit"
 	"agency/internal/runner"
 	"agency/internal/spool"
 	"agency/internal/tmux"
@@ -102,6 +103,10 @@ func (attempts) Signal(p agency.Process, sig syscall.Signal) error {
 
 func (a attempts) EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error) {
 	return runner.EndTree(ctx, runner.Remains{Wrapper: wrapper, Root: root, Mark: mark}, a.serving, grace)
+}
+
+func (attempts) Unlimit(dir string, id agency.RunID, attempt int) error {
+	return limit.Remove(dir, id, attempt)
 }
 
 // endMarked is EndTree for processes that have no wrapper.

@@ -7,6 +7,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/git"
+	"agency/internal/limit"
 	"agency/internal/plain"
 	"agency/internal/runner"
 )
@@ -63,7 +64,23 @@ func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 		}
 		orphans = append(orphans, c)
 	}
-	return orphans, notes
+	return append(orphans, groups(byID)...), notes
+}
+
+// groups returns the control groups that attempts left which have ended.
+func groups(byID map[agency.RunID]*agency.Run) []api.Check {
+	var left []api.Check
+	for _, g := range limit.All() {
+		r := byID[g.Run]
+		if r == nil || g.Attempt == r.Attempt.Number && !r.Attempt.State.Final() {
+			continue
+		}
+		left = append(left, api.Check{
+			Name: "control group", Level: levelWarning, Text: fmt.Sprintf("%s limited attempt %d of %s, which is over", g.Folder, g.Attempt, r.Ref()),
+			Fix: "rmdir " + g.Folder,
+		})
+	}
+	return left
 }
 
 // leaving reports whether a process is the wrapper of an attempt that ended just now, which still

@@ -23,7 +23,7 @@ func TestOpenWayOutIsFound(t *testing.T) {
 		{Network: agency.NetworkNone, Way: "read a secret", Promised: true, Refused: true},
 	}}}
 	resp, err := d.TrySandbox(t.Context())
-	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 1 {
+	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 2 || resp.Checks[1].Name != "limits" {
 		t.Fatalf("%+v, %v", resp, err)
 	}
 	if c := resp.Checks[0]; c.Level != "error" || !strings.Contains(c.Text, "network full an agent can read a secret") {

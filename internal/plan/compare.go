@@ -81,6 +81,7 @@ func changedKeys(a, b *agency.PlanAgent) []string {
 		{"tags", slices.Equal(a.Tags, b.Tags)},
 		{"headless", setA == setB && headlessA == headlessB},
 		{"sandbox", a.Sandbox == b.Sandbox},
+		{"resources", a.Resources == b.Resources},
 		{"network", a.Network == b.Network},
 		{"timeout", a.Timeout == b.Timeout},
 		{"idle_timeout", a.IdleTimeout == b.IdleTimeout},

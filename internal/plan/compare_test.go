@@ -29,6 +29,8 @@ func TestChangesSeeEveryKey(t *testing.T) {
 			field.Set(reflect.ValueOf([]string{"x"}))
 		case reflect.Pointer:
 			field.Set(reflect.ValueOf(new(bool)))
+		case reflect.Struct:
+			field.Set(reflect.ValueOf(agency.Resources{Pids: 8}))
 		default:
 			field.SetInt(1)
 		}

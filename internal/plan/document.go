@@ -19,7 +19,7 @@ func planKeys() []string {
 }
 
 func settingKeys() []string {
-	return []string{"runner", "preset", "model", "args", "tags", "headless", "sandbox", "network", "timeout", "idle_timeout", "retries", "done_when", "land"}
+	return []string{"runner", "preset", "model", "args", "tags", "headless", "sandbox", "network", "resources", "timeout", "idle_timeout", "retries", "done_when", "land"}
 }
 
 func agentKeys() []string {
@@ -30,6 +30,7 @@ func agentKeys() []string {
 type settings struct {
 	runner, preset, model, doneWhen, land string
 	sandbox, network                      string
+	resources                             agency.Resources
 	args, tags                            []string
 	headless                              *bool
 	timeout, idleTimeout                  time.Duration
@@ -45,6 +46,7 @@ func (s *settings) read(f fields) {
 	read(f, "headless", &s.headless, boolean)
 	read(f, "sandbox", &s.sandbox, text)
 	read(f, "network", &s.network, text)
+	read(f, "resources", &s.resources, resources)
 	read(f, "timeout", &s.timeout, duration)
 	read(f, "idle_timeout", &s.idleTimeout, duration)
 	read(f, "retries", &s.retries, number)
@@ -196,7 +198,7 @@ func (l *loader) agent(found *document.Problems, v *document.Value, named *docum
 	s.read(f)
 	a := agency.PlanAgent{
 		Runner: s.runner, Preset: s.preset, Model: s.model, Args: slices.Clone(s.args), Tags: slices.Clone(s.tags), Headless: s.headless,
-		Sandbox: agency.SandboxLevel(s.sandbox), Network: agency.Network(s.network),
+		Sandbox: agency.SandboxLevel(s.sandbox), Network: agency.Network(s.network), Resources: s.resources,
 		Timeout: s.timeout, IdleTimeout: s.idleTimeout, Retries: s.retries, DoneWhen: agency.DoneWhen(s.doneWhen), Land: agency.LandBy(s.land),
 	}
 	switch own := f.values["id"]; {

@@ -3,9 +3,11 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"agency"
 	"agency/internal/document"
 	"agency/internal/plain"
 )
@@ -79,6 +81,24 @@ func filled(s string) error {
 }
 
 func texts(v *document.Value) ([]string, error) { return v.AsStrings(filled) }
+
+// resources reads a table of limits.
+func resources(v *document.Value) (agency.Resources, error) {
+	r := agency.Resources{}
+	if v.Kind != document.Table {
+		return r, document.Hinted(fmt.Errorf("must be a table of limits, not %s", v.Words()), "resources: {memory: 4g, cpus: 2}")
+	}
+	for _, field := range v.Fields {
+		name := agency.LimitName(field.Key)
+		if !slices.Contains(agency.LimitNames(), name) {
+			return r, document.Hinted(fmt.Errorf("has an unknown limit %s", document.Quoted(field.Key)), "resources: {memory: 4g, pids: 512, cpus: 2, disk: 10g, tmp: 1g, open_files: 1024}")
+		}
+		if err := r.Put(name, field.Value.Text); err != nil {
+			return r, fmt.Errorf("has a limit %s that %w", field.Key, err)
+		}
+	}
+	return r, nil
+}
 
 // oneOrMore reads a list of texts, or one text in its place.
 func oneOrMore(v *document.Value) ([]string, error) {

@@ -100,6 +100,7 @@ func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 	if p.by != nil {
 		own := agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}.Stricter(p.by.Sandbox)
 		spec.Sandbox, spec.Network = own.Level, own.Network
+		spec.Resources = spec.Resources.Tighter(p.by.Resources)
 	}
 	if err := p.runner(spec); err != nil {
 		return err

@@ -46,6 +46,11 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 		sandbox.Network = agency.NetworkFull // what is configured for sandboxes
 	}
 	spec.Sandbox, spec.Network = sandbox.Level, sandbox.Network
+	configured := cfg.Resources.Tighter(p.Resources)
+	if spec.Sandbox == agency.SandboxWorktree {
+		configured.Tmp = 0 // what is configured for sandboxes
+	}
+	spec.Resources = spec.Resources.Or(configured).Final()
 	chosen, err := Settings(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
 	if err == nil && p.HandleFormat != "" {
 		chosen.Handle, err = handle.ParseFormat(p.HandleFormat)
@@ -127,7 +132,7 @@ func KnownRunners(cfg *config.Config) []string {
 // AgentSpec returns the plan's part of the spec for an agent's run.
 func AgentSpec(a *agency.PlanAgent) agency.Spec {
 	spec := agency.Spec{
-		Preset: a.Preset, Sandbox: a.Sandbox, Network: a.Network, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
+		Preset: a.Preset, Sandbox: a.Sandbox, Network: a.Network, Resources: a.Resources, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
 		Runner: agency.SpecRunner{Model: a.Model, Args: slices.Clone(a.Args)},
 		Prompt: agency.SpecPrompt{Text: a.Prompt},
 	}
@@ -180,6 +185,7 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	}
 	sandbox := agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}.Or(p.Sandbox)
 	spec.Sandbox, spec.Network = sandbox.Level, sandbox.Network
+	spec.Resources = spec.Resources.Or(p.Resources)
 	if spec.Limits.StallAfterMS == 0 {
 		spec.Limits.StallAfterMS = p.StallThreshold.Milliseconds()
 	}

@@ -53,7 +53,7 @@ func runOfMark(pid int, live []Live) (agency.RunID, error) {
 	if err != nil {
 		return "", err
 	}
-	number, err := limit(pid)
+	number, err := rlimitOf(pid)
 	if err != nil {
 		return "", err
 	}

@@ -62,6 +62,12 @@ func (c *client) network() {
 	c.change(func(u *agency.WrapperUpdate) { u.Network = use })
 }
 
+// limits sends which limits the runner has reached.
+func (c *client) limits() {
+	use := c.wrapper.limits.Use()
+	c.change(func(u *agency.WrapperUpdate) { u.Limits = use })
+}
+
 func (c *client) change(set func(*agency.WrapperUpdate)) {
 	c.mu.Lock()
 	set(&c.state)

@@ -77,7 +77,7 @@ func (l *look) read() {
 		if c.environ, l.err = environ(p.pid); l.err != nil {
 			return
 		}
-		if c.limit, l.err = limit(p.pid); l.err != nil {
+		if c.limit, l.err = rlimitOf(p.pid); l.err != nil {
 			return
 		}
 		l.carried[p.pid] = c

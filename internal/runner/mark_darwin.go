@@ -7,4 +7,4 @@ func setMark(int, []string) {}
 // DropMark does nothing, because there is no limit to drop.
 func DropMark() {}
 
-func limit(int) (uint64, error) { return 0, nil }
+func rlimitOf(int) (uint64, error) { return 0, nil }

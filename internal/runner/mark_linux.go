@@ -24,8 +24,8 @@ func setLimit(pid int, value uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: value, Max: now.Max}, nil)
 }
 
-// limit returns the limit of a process of any user if it can be a mark; otherwise 0.
-func limit(pid int) (uint64, error) {
+// rlimitOf returns the limit of a process of any user if it can be a mark; otherwise 0.
+func rlimitOf(pid int) (uint64, error) {
 	data, err := procFile(pid, "limits")
 	if err != nil {
 		return 0, err

@@ -42,7 +42,7 @@ func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, err
 	if err != nil {
 		return 0, err
 	}
-	pid, err := syscall.ForkExec(w.launch.Argv[0], w.launch.Argv, attr)
+	pid, err := syscall.ForkExec(w.argv[0], w.argv, attr)
 	done(err == nil)
 	if err != nil {
 		return 0, w.explain(err)

@@ -65,7 +65,7 @@ func Strays(over []Over, serving Serving) ([]Stray, error) {
 
 // markedBy returns the attempt whose mark a process carries.
 func markedBy(pid int, marks map[uint64]Over) (of Over, found bool, err error) {
-	value, err := limit(pid)
+	value, err := rlimitOf(pid)
 	if err != nil {
 		return of, false, err
 	}

@@ -24,6 +24,7 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/limit"
 	"agency/internal/trace"
 )
 
@@ -101,10 +102,12 @@ type wrapper struct {
 	launch        agency.Launch
 	stdin, stdout *os.File
 	signals       chan os.Signal
-	observer      Observer // may be nil
-	proxy         Proxy    // nil unless the runner reaches hosts through one
+	observer      Observer    // may be nil
+	proxy         Proxy       // nil unless the runner reaches hosts through one
+	limits        *limit.Kept // nil unless the runner has limits
 
 	start  agency.Start
+	argv   []string // of the runner, within its limits
 	out    *output
 	term   *terminal // nil when headless
 	client *client
@@ -164,6 +167,9 @@ func (w *wrapper) run() int {
 		setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
 		err = w.startRunner()
 	}
+	if err != nil {
+		w.unlimit()
+	}
 	if errors.Is(err, errCutOff) {
 		// Without a record of a start or an exit, the daemon takes the start as cut off, not as the
 		// failure of the runner's program.
@@ -212,6 +218,11 @@ func (w *wrapper) startRunner() error {
 	logs.lost = &w.out.lost
 	w.out.logs = logs
 	reserveExit(w.launch.AttemptDir)
+	killpoint.At("wrapper.limit")
+	if w.limits, w.argv, err = limit.Begin(&w.launch); err != nil {
+		return err
+	}
+	killpoint.At("wrapper.limited")
 	if err := w.awaitGo(); err != nil {
 		return err
 	}
@@ -223,7 +234,7 @@ func (w *wrapper) startRunner() error {
 	if err != nil {
 		return err
 	}
-	w.start.StartedAt = killpoint.Now().UTC()
+	w.start.StartedAt, w.start.Limits = killpoint.Now().UTC(), w.limits.Use()
 	// Before the reaper starts: until then even a dead runner can be identified.
 	if w.start.Runner, err = Identify(pid); err != nil {
 		w.start.Runner = agency.Process{PID: pid}
@@ -275,18 +286,25 @@ func (w *wrapper) awaitGo() error {
 // supervise waits for the end of the runner and returns its exit record.
 func (w *wrapper) supervise() *agency.Exit {
 	var (
-		endedBy     agency.EndedBy
-		limit, kill <-chan time.Time
-		startSaved  = writeStart(w.launch.AttemptDir, &w.start) == nil
-		heartbeat   = time.NewTicker(heartbeatEvery)
-		deadline    time.Time
+		endedBy    agency.EndedBy
+		late, kill <-chan time.Time
+		startSaved = writeStart(w.launch.AttemptDir, &w.start) == nil
+		heartbeat  = time.NewTicker(heartbeatEvery)
+		deadline   time.Time
 	)
 	defer heartbeat.Stop()
 	killpoint.At("wrapper.started")
 	touchHeartbeat(w.launch.AttemptDir)
 	if w.launch.TimeLimit > 0 {
-		limit = time.After(w.launch.TimeLimit)
+		late = time.After(w.launch.TimeLimit)
 	}
+	full := make(chan bool)
+	go w.limits.MeasureDisk(w.over, killpoint.Now, func(again bool) {
+		select {
+		case full <- again:
+		case <-w.over:
+		}
+	})
 	stop := func(by agency.EndedBy) {
 		endedBy, deadline = by, time.Now().Add(w.launch.Grace)
 		w.terminate()
@@ -308,9 +326,16 @@ func (w *wrapper) supervise() *agency.Exit {
 				force()
 			}
 			close(req.sent)
-		case <-limit:
+		case <-late:
 			if endedBy == "" {
 				stop(agency.EndedByTimeLimit)
+			}
+		case again := <-full:
+			switch {
+			case endedBy == "":
+				stop(agency.EndedByLimit)
+			case again:
+				force()
 			}
 		case <-kill:
 			signalAll(w.living(), unix.SIGKILL)
@@ -328,6 +353,9 @@ func (w *wrapper) supervise() *agency.Exit {
 			}
 		case <-heartbeat.C:
 			touchHeartbeat(w.launch.AttemptDir)
+			if w.limits.Look(killpoint.Now()) {
+				w.client.limits()
+			}
 			if !startSaved {
 				startSaved = writeStart(w.launch.AttemptDir, &w.start) == nil
 			}
@@ -426,6 +454,8 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	w.out.drain(st.alone)
 	exit.LogLost = w.out.lost.Load()
 	exit.Network = w.networkUse()
+	w.limits.Look(killpoint.Now())
+	exit.Limits = w.limits.Use()
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	killpoint.At("wrapper.recorded")
 	if !st.alone {
@@ -433,9 +463,18 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 		w.out.drain(false)
 	}
 	killpoint.At("wrapper.alone")
+	w.unlimit()
 	// Only now: no process of an attempt that is recorded as ended may still change its worktree.
 	w.client.ended(*exit)
 	return exit
+}
+
+// unlimit removes what enforced the limits. What it cannot remove, the daemon or its doctor names.
+func (w *wrapper) unlimit() {
+	if err := w.limits.End(); err != nil {
+		w.printNote("warning: " + err.Error())
+	}
+	killpoint.At("wrapper.unlimited")
 }
 
 // endLeftovers ends what the runner left running. After a stop its processes have already had TERM

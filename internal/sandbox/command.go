@@ -6,10 +6,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agency"
 	"agency/internal/host"
+	"agency/internal/limit"
 )
 
 // Inside is the argument of agency's program that makes it the first program in a sandbox; the
@@ -25,13 +27,25 @@ const (
 // without its grace. The first program inside takes them again.
 const ignoring = `trap '' HUP INT QUIT TERM; exec "$@"`
 
+// inMemory is the option for a folder in memory.
+const inMemory = "--tmpfs"
+
+// Processes comes before the number of processes that a sandbox may have, in the arguments of
+// Inside. Only a user namespace's own processes count for it.
+const Processes = "processes"
+
 // mount is one part of the file system in a sandbox.
 type mount struct {
 	how        string // an option of bubblewrap
 	from, path string // from is empty for what comes from nowhere
 }
 
-func (m mount) args() []string {
+// args returns the options of a mount; size is the most bytes that one in memory may hold, 0 is as
+// the kernel has it.
+func (m mount) args(size agency.Size) []string {
+	if m.how == inMemory && size > 0 {
+		return []string{"--size", strconv.FormatInt(int64(size), 10), m.how, m.path}
+	}
 	if m.from == "" {
 		return []string{m.how, m.path}
 	}
@@ -39,7 +53,7 @@ func (m mount) args() []string {
 }
 
 // frame returns the options of every sandbox.
-func frame(network agency.Network) []string {
+func frame(network agency.Network, tmp agency.Size) []string {
 	args := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox",
@@ -47,7 +61,10 @@ func frame(network agency.Network) []string {
 	if network != agency.NetworkFull {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run")
+	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	for _, path := range []string{"/tmp", "/var/tmp", "/run"} {
+		args = append(args, mount{inMemory, "", path}.args(tmp)...)
+	}
 	for _, path := range ofKernel {
 		args = append(args, "--ro-bind-try", path, path)
 	}
@@ -75,9 +92,9 @@ func (h *Host) Command(c *agency.Confinement) (argv []string, env agency.Environ
 	if err != nil {
 		return nil, nil, err
 	}
-	args := frame(c.Sandbox.Network)
+	args := frame(c.Sandbox.Network, c.Run.Resources.Tmp)
 	for _, m := range mounts {
-		args = append(args, m.args()...)
+		args = append(args, m.args(c.Run.Resources.Tmp)...)
 	}
 	args = append(args, "--chdir", c.Run.Worktree, "--", c.Program, Inside)
 	env = environment(c)
@@ -90,6 +107,11 @@ func (h *Host) Command(c *agency.Confinement) (argv []string, env agency.Environ
 		}
 		ports := ports(c.Hosts)
 		args, env = append(args, Listening, ports), proxied(env, c, ports)
+	}
+	for _, l := range c.Limits {
+		if l.By == limit.ByUsers {
+			args = append(args, Processes, strconv.Itoa(c.Run.Resources.Pids))
+		}
 	}
 	argv = append([]string{"/bin/sh", "-c", ignoring, "agency", program}, append(args, c.Argv...)...)
 	return argv, env, nil
@@ -104,7 +126,7 @@ func allMounts(c *agency.Confinement) ([]mount, error) {
 	home := path.Clean(c.Env.Lookup("HOME"))
 	mounts := system()
 	if path.IsAbs(home) && home != "/" {
-		mounts = append(mounts, mount{"--tmpfs", "", home})
+		mounts = append(mounts, mount{inMemory, "", home})
 	}
 	mounts = append(mounts, secrets...)
 	mounts = append(mounts, programs(c, home)...)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/limit"
 	"agency/internal/plain"
 )
 
@@ -61,6 +62,11 @@ func (h *Host) Check(ctx context.Context, level agency.SandboxLevel) error {
 	}
 	h.works = true
 	return nil
+}
+
+// Limits returns what enforces each limit of an attempt at a level.
+func (*Host) Limits(level agency.SandboxLevel, r agency.Resources) ([]agency.EnforcedLimit, error) {
+	return limit.How(level, r)
 }
 
 // advice returns what to do about an error of bubblewrap.
@@ -121,7 +127,7 @@ func hidden() ([]mount, error) {
 		}
 		switch perm := info.Mode().Perm(); {
 		case info.IsDir() && perm&0o005 != 0o005:
-			mounts = append(mounts, mount{"--tmpfs", "", path})
+			mounts = append(mounts, mount{inMemory, "", path})
 			return fs.SkipDir
 		case !info.IsDir() && perm&0o004 == 0:
 			mounts = append(mounts, mount{"--ro-bind", os.DevNull, path})

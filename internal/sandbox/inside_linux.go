@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,12 @@ func Enter(argv []string) int {
 		}
 		argv = argv[2:]
 	}
-	err := errors.Join(limitCalls(), scope())
+	var count error
+	if len(argv) > 2 && argv[0] == Processes {
+		count = limitProcesses(argv[1])
+		argv = argv[2:]
+	}
+	err := errors.Join(count, limitCalls(), scope())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agency: error: the sandbox cannot be closed:", err)
 		return codeNotExecutable
@@ -48,6 +54,18 @@ func Enter(argv []string) int {
 		return codeNotFound
 	}
 	return codeNotExecutable
+}
+
+// limitProcesses sets how many processes this user may have in this user namespace.
+func limitProcesses(number string) error {
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err == nil {
+		err = unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
+	}
+	if err != nil {
+		return fmt.Errorf("limit the processes: %w", err)
+	}
+	return nil
 }
 
 // The rights of Landlock that x/sys does not name.

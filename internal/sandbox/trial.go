@@ -132,9 +132,9 @@ func (h *Host) trials(ctx context.Context, network agency.Network, t target) ([]
 // try returns the command that runs Probe, with these arguments, in a sandbox without any file of
 // the user.
 func (h *Host) try(ctx context.Context, network agency.Network, probe ...string) *exec.Cmd {
-	args := frame(network)
+	args := frame(network, 0)
 	for _, m := range append(system(), mount{"--ro-bind", h.Program, h.Program}) {
-		args = append(args, m.args()...)
+		args = append(args, m.args(0)...)
 	}
 	args = append(append(args, "--", h.Program, Inside, h.Program, Probe), probe...)
 	cmd := exec.CommandContext(ctx, bubblewrap, args...)

@@ -208,6 +208,23 @@ func toRare[T any](to **T) column {
 	})
 }
 
+// resources returns what a run may use as JSON; empty for one without limits, as most are.
+func resources(r agency.Resources) (string, error) {
+	if r == (agency.Resources{}) {
+		return "", nil
+	}
+	return rare(&r)
+}
+
+func toResources(to *agency.Resources) column {
+	return as(func(text string, _ bool) error {
+		if text == "" {
+			return nil
+		}
+		return json.Unmarshal([]byte(text), to)
+	})
+}
+
 // agentState returns an agent's state as JSON; it is null for an attempt without evidence, as most
 // are.
 func agentState(s *agency.AgentState) (any, error) {

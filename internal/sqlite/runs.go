@@ -12,7 +12,7 @@ import (
 
 // runColumns are the columns that a change may write, in the order of runValues and runDest.
 const runColumns = `handle, name, type, repo, base_ref, base_commit, branch, worktree_path, run_dir, runner_kind, runner_name,
-	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, sandbox, network, config_hash, host, removed_at_ms, merged_at_ms, abandoned, flag,
+	runner_args, model, tags, owner, max_minutes, stall_after_ms, stuck_intervals, preset, sandbox, network, resources, config_hash, host, removed_at_ms, merged_at_ms, abandoned, flag,
 	pr, git_config, git_programs, git_remotes, removing, changes, attempt`
 
 func runValues(r *agency.Run) ([]any, error) {
@@ -21,11 +21,12 @@ func runValues(r *agency.Run) ([]any, error) {
 	removing, err3 := rare(r.Removing)
 	flag, err4 := rare(r.Flag)
 	pr, err5 := rare(r.PR)
+	limits, err6 := resources(r.Resources)
 	return []any{
 		r.Handle, r.Name, r.Type, r.Repo.Fingerprint, r.Base, r.Commit, r.Branch, r.Worktree, r.Dir, string(r.Runner.Kind),
-		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.StuckIntervals, r.Preset, string(r.Sandbox.Level), string(r.Sandbox.Network), r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
+		r.Runner.Name, args, r.Model, tags, r.Owner, r.MaxMinutes, r.StallAfterMS, r.StuckIntervals, r.Preset, string(r.Sandbox.Level), string(r.Sandbox.Network), limits, r.ConfigHash, r.Host, millis(r.RemovedAt), millis(r.MergedAt),
 		r.Abandoned, flag, pr, r.Repo.GitConfig, r.Repo.GitPrograms, r.Repo.GitRemotes, removing, changes(r.Changes), r.Attempt.Number,
-	}, errors.Join(err1, err2, err3, err4, err5)
+	}, errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
 // selectRuns reads runs with their newest attempts; a condition on r, a and p follows.
@@ -39,7 +40,7 @@ func runDest(r *agency.Run) []any {
 		whole(&r.Seq), text(&r.ID), moment(&r.CreatedAt), moment(&r.UpdatedAt), text(&r.Repo.Root), text(&r.Repo.CommonDir),
 		text(&r.Handle), text(&r.Name), text(&r.Type), text(&r.Repo.Fingerprint), text(&r.Base), text(&r.Commit),
 		text(&r.Branch), text(&r.Worktree), text(&r.Dir), text(&r.Runner.Kind), text(&r.Runner.Name), toList(&r.Runner.Args),
-		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), whole(&r.StuckIntervals), text(&r.Preset), text(&r.Sandbox.Level), text(&r.Sandbox.Network), text(&r.ConfigHash), text(&r.Host),
+		text(&r.Model), toList(&r.Tags), text(&r.Owner), whole(&r.MaxMinutes), whole(&r.StallAfterMS), whole(&r.StuckIntervals), text(&r.Preset), text(&r.Sandbox.Level), text(&r.Sandbox.Network), toResources(&r.Resources), text(&r.ConfigHash), text(&r.Host),
 		optionalMoment(&r.RemovedAt), optionalMoment(&r.MergedAt), flag(&r.Abandoned), toRare(&r.Flag),
 		toRare(&r.PR), text(&r.Repo.GitConfig), text(&r.Repo.GitPrograms), text(&r.Repo.GitRemotes), toRare(&r.Removing), toChanges(&r.Changes), whole(&r.Attempt.Number),
 	}, attemptDest(&r.Attempt)...)

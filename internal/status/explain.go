@@ -75,6 +75,7 @@ func (v explainer) findings() []finding {
 	}
 	all := append(v.recordFindings(), v.processFinding())
 	all = append(all, v.networkFindings()...)
+	all = append(all, v.limitFindings()...)
 	all = append(all, v.requestFindings()...)
 	all = append(all, v.contractFinding())
 	all = append(all, v.reportFindings()...)
@@ -151,6 +152,21 @@ func (v explainer) networkFindings() []finding {
 	}
 	if use.Problem != "" {
 		all = append(all, v.finding(pieceNone, agency.ByProcess, agency.TrustKernel, v.changed, "reaches no host any more: "+use.Problem))
+	}
+	return all
+}
+
+// limitFindings returns which limits the agent reached.
+func (v explainer) limitFindings() []finding {
+	all := []finding{}
+	if use := v.attempt.Limits; use != nil {
+		for _, r := range use.Reached {
+			says := "ran " + r.String()
+			if r.Count > 1 {
+				says += fmt.Sprintf(" (%d times)", r.Count)
+			}
+			all = append(all, v.finding(pieceNone, agency.ByProcess, agency.TrustKernel, r.At, says))
+		}
 	}
 	return all
 }

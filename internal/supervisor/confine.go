@@ -17,6 +17,9 @@ type Sandbox interface {
 	Check(ctx context.Context, level agency.SandboxLevel) error
 	// Command returns the command line and the environment of an attempt in its sandbox.
 	Command(c *agency.Confinement) (argv []string, env agency.Environ, err error)
+	// Limits returns what enforces each limit of an attempt at a level. E_SANDBOX_UNAVAILABLE:
+	// nothing on this host does.
+	Limits(level agency.SandboxLevel, r agency.Resources) ([]agency.EnforcedLimit, error)
 }
 
 // sandboxDir is the folder in a run directory with what its sandbox needs; the agent sees parts of it.
@@ -24,7 +27,7 @@ const sandboxDir = "sandbox"
 
 // confine returns the command line and the environment of an attempt in the sandbox of its run, and
 // the hosts that it reaches with the network allow, and prepares what the agent gets there.
-func (la *launcher) confine(ctx context.Context, l *launching, env agency.Environ) (argv []string, _ agency.Environ, hosts []string, _ error) {
+func (la *launcher) confine(ctx context.Context, l *launching, env agency.Environ, limits []agency.EnforcedLimit) (argv []string, _ agency.Environ, hosts []string, _ error) {
 	r := l.run
 	if r.Sandbox.Level != agency.SandboxProcess {
 		return l.command.Argv, env, nil, nil
@@ -52,7 +55,7 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 		}
 	}
 	c := agency.Confinement{
-		Sandbox: r.Sandbox, Settings: l.settings.Sandbox, State: state, Run: r, Hosts: hosts,
+		Sandbox: r.Sandbox, Settings: l.settings.Sandbox, State: state, Run: r, Hosts: hosts, Limits: limits,
 		Argv: l.command.Argv, Env: env, Set: slices.Concat(l.set, names(l.command.Env)), Git: git,
 		Program: la.Wrapper[0], Writes: []string{events}, Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
 	}

@@ -160,6 +160,9 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 	if p.inputs, err = fingerprint(p.repo, p.Spec.Inputs); err != nil {
 		return err
 	}
+	if _, err := s.Sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
+		return err
+	}
 	return s.Sandbox.Check(ctx, p.Spec.Sandbox)
 }
 
@@ -225,6 +228,7 @@ func (s *Supervisor) materialise(p *NewRun, commit string) error {
 		Owner:      p.Owner,
 		MaxMinutes: spec.Limits.MaxMinutes, StallAfterMS: spec.Limits.StallAfterMS, StuckIntervals: spec.Limits.StuckIntervals,
 		Preset: spec.Preset, Sandbox: agency.Sandbox{Level: spec.Sandbox, Network: spec.Network},
+		Resources: spec.Resources,
 	}
 	if p.standby != nil {
 		r.Worktree = p.standby.Worktree

@@ -358,6 +358,8 @@ func (f *fakeAttempts) EndTree(_ context.Context, _, root agency.Process, _ []st
 	return 0, nil
 }
 
+func (*fakeAttempts) Unlimit(string, agency.RunID, int) error { return nil }
+
 // OpenLog ignores times: output since a time begins at the end.
 func (f *fakeAttempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
 	opened, err := os.Open(filepath.Join(dir, "logs", stream+".log"))

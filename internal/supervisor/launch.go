@@ -254,7 +254,11 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	if l.settings.Config != "" {
 		env = append(env, "AGENCY_CONFIG="+l.settings.Config)
 	}
-	argv, env, hosts, err := la.confine(ctx, l, findable(env, la.Wrapper[0]))
+	limits, err := la.sandbox.Limits(r.Sandbox.Level, r.Resources)
+	if err != nil {
+		return "", err
+	}
+	argv, env, hosts, err := la.confine(ctx, l, findable(env, la.Wrapper[0]), limits)
 	if err != nil {
 		return "", err
 	}
@@ -262,6 +266,7 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: argv, Env: env, Confined: r.Sandbox.Level == agency.SandboxProcess, Hosts: hosts, Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
 		Headless: r.Attempt.Headless, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
+		Resources: r.Resources, Limits: limits, Disk: []string{r.Worktree, filepath.Join(r.Dir, sandboxDir)},
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/supervisor/observe"
 )
 
 // RemoveRequest asks to remove a run.
@@ -153,6 +154,9 @@ func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest,
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
+	if err := rm.settler.attempts.Unlimit(observe.AttemptDir(r.Dir, r.Attempt.Number), r.ID, r.Attempt.Number); err != nil {
+		removal.Warnings = append(removal.Warnings, agency.AsError(err).Message)
+	}
 	removal.Run, err = rm.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 		now := rm.now()
 		r.RemovedAt, r.Removing = &now, nil

@@ -75,6 +75,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 			if start.Wrapper.PID != 0 {
 				a.Wrapper = &start.Wrapper
 			}
+			useLimits(a, start.Limits)
 			drafts = append(drafts, agency.StepDone(stepSession), agency.StepDone(stepStarted))
 			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
@@ -83,6 +84,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 			return drafts, nil
 		}
 		drafts = append(drafts, useNetwork(a, exit.Network)...)
+		drafts = append(drafts, useLimits(a, exit.Limits)...)
 		end, err := applyExit(a, exit)
 		if err != nil {
 			return nil, err
@@ -294,7 +296,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 	s.importBeforeEnd(ctx, r.ID)
 	settled, changed, err := s.recordLost(ctx, r, func(a *agency.Attempt, was agency.State) {
 		if was == agency.Queued && start != nil {
-			a.StartedAt, a.Wrapper, a.RunnerProcess = &start.StartedAt, &start.Wrapper, &start.Runner
+			a.StartedAt, a.Wrapper, a.RunnerProcess, a.Limits = &start.StartedAt, &start.Wrapper, &start.Runner, start.Limits
 		}
 		s.observer.Keep(r.ID, a)
 		if a.State == agency.Failed {
@@ -349,7 +351,14 @@ func (s *settler) endRunner(ctx context.Context, r *agency.Run, start *agency.St
 			root = *r.Attempt.RunnerProcess
 		}
 	}
-	return s.endLeftovers(ctx, r, wrapper, root, agency.AttemptMark(r.ID, r.Attempt.Number))
+	if err := s.endLeftovers(ctx, r, wrapper, root, agency.AttemptMark(r.ID, r.Attempt.Number)); err != nil {
+		return err
+	}
+	killpoint.At("settle.unlimit")
+	if err := s.attempts.Unlimit(observe.AttemptDir(r.Dir, r.Attempt.Number), r.ID, r.Attempt.Number); err != nil {
+		s.log.Warn("remove what limited an attempt", "run", r.ID, "err", err) // the removal of the run tries again
+	}
+	return nil
 }
 
 // endLeftovers ends a process and all processes that carry the mark, when the wrapper is gone. It

@@ -174,6 +174,9 @@ type Attempts interface {
 	// EndTree ends what a killed wrapper left, the runner and all processes that carry the mark,
 	// and returns how many are left.
 	EndTree(ctx context.Context, wrapper, root agency.Process, mark []string, grace time.Duration) (int, error)
+	// Unlimit removes what enforced the limits of an attempt that has no process any more. It can be
+	// repeated.
+	Unlimit(dir string, id agency.RunID, attempt int) error
 }
 
 // Link is the connection to one live wrapper.

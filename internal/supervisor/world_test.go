@@ -387,3 +387,7 @@ func mustRead(t *testing.T, path string) string {
 type noSandbox struct{ supervisor.Sandbox }
 
 func (noSandbox) Check(context.Context, agency.SandboxLevel) error { return nil }
+
+func (noSandbox) Limits(agency.SandboxLevel, agency.Resources) ([]agency.EnforcedLimit, error) {
+	return nil, nil
+}

@@ -92,6 +92,11 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 			return err
 		}
 	}
+	if u.Limits != nil {
+		if err := s.settler.recordLimits(ctx, id, attempt, u.Limits); err != nil {
+			return err
+		}
+	}
 	if u.Start == nil && u.Exit == nil {
 		return nil
 	}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"agency"
+	"agency/internal/limit"
 	"agency/test/fixture"
 	"agency/test/forge"
 )
@@ -66,6 +68,9 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "tmux", "bwrap":
 		_, err := exec.LookPath(name)
+		return err == nil, nil
+	case "cgroup": // this user may make control groups
+		_, err := limit.How(agency.SandboxWorktree, agency.Resources{CPUs: 1})
 		return err == nil, nil
 	case "reftable": // git knows it
 		usage, _ := exec.Command("git", "init", "-h").CombinedOutput()

@@ -64,6 +64,11 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, width int) {
 			line("%s", term.Hang("         ", what, width))
 		}
 	}
+	if l := resp.Run.Limits; l != nil {
+		for i, e := range l.Enforced {
+			line("%-9s%s %s, by %s", map[bool]string{true: "limits:"}[i == 0], e.Limit, e.Value, e.By)
+		}
+	}
 	line("\nevidence:")
 	rows := [][]string{{"   ", "SOURCE", "TRUST", "AGE", "SAYS"}}
 	ignored := []string{""}

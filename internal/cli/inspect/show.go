@@ -131,6 +131,14 @@ func showAgent(field func(name, format string, args ...any), s *api.ShowRunRespo
 			showNetwork(field, r.Ref(), s.Attempts[n-1].Network)
 		}
 	}
+	if r.Limits != nil {
+		for _, l := range r.Limits.Enforced {
+			field("limit", "%s %s, by %s", l.Limit, l.Value, l.By)
+		}
+		for _, l := range r.Limits.Reached {
+			field("reached", "%s", l)
+		}
+	}
 	if r.Conversation != "" {
 		field("conversation", "%s", r.Conversation)
 	}

@@ -80,6 +80,18 @@ belong to its runner: with another --runner they are left out.`,
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
 	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "keep the agent apart from the machine, a `LEVEL`: worktree, process (default: as configured)")
 	f.StringVar((*string)(&o.asked.Network), "network", "", "what an agent in a sandbox reaches, a `NETWORK`: full, allow (the hosts of [sandbox]), none (default: as configured)")
+	for name, usage := range map[agency.LimitName]string{
+		agency.LimitMemory:    "the memory that the run may use, a `SIZE` such as 4g (none: no limit; default: as configured)",
+		agency.LimitPids:      "how many processes and threads it may have, a `NUMBER`",
+		agency.LimitCPUs:      "how many processors it may use, a `NUMBER` such as 1.5",
+		agency.LimitDisk:      "how large its worktree may become, a `SIZE`",
+		agency.LimitTmp:       "how large /tmp of its sandbox may become, a `SIZE`",
+		agency.LimitOpenFiles: "how many files each of its processes may have open, a `NUMBER`",
+	} {
+		flag := strings.ReplaceAll(string(name), "_", "-")
+		f.Func(flag, usage, func(text string) error { return o.asked.Resources.Put(name, text) })
+		command.Values(cmd, flag, agency.NoLimit)
+	}
 	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
 	command.Values(cmd, "sandbox", "worktree", "process")
@@ -215,6 +227,7 @@ func (o *runOptions) override(spec *agency.Spec, given func(flag string) bool) {
 			set()
 		}
 	}
+	spec.Resources = asked.Resources.Or(spec.Resources)
 	spec.Tags = append(spec.Tags, asked.Tags...)
 	spec.Env = append(spec.Env, asked.Env...)
 	spec.Inputs = append(spec.Inputs, asked.Inputs...)
