@@ -245,6 +245,7 @@ func TestStatusFileOfANewFolder(t *testing.T) {
 		r, _ := w.started("fix-login")
 		path := filepath.Join(r.Worktree, agency.ContractFile)
 		state := filepath.Dir(path)
+		w.tick(path) // the kernel stamps files with its last tick
 		if err := os.RemoveAll(filepath.Join(r.Worktree, agency.DotDir)); err != nil {
 			t.Fatal(err)
 		}
