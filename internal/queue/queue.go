@@ -23,7 +23,7 @@ type Obstacle string
 // The obstacles.
 const (
 	None       Obstacle = ""
-	Working    Obstacle = "working"    // its agent may still write
+	Working    Obstacle = "working"    // its agent may still write, or its work is being saved
 	Behind     Obstacle = "behind"     // it conflicts with an entry before it, but not with the target
 	Conflict   Obstacle = "conflict"   // it conflicts with the target
 	Blamed     Obstacle = "blamed"     // a check does not pass because of it, and its work is the same still

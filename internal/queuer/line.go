@@ -139,6 +139,9 @@ func (l *line) look(ctx context.Context) (*look, error) {
 		}
 		seen.runs[e.Seq] = r
 		switch {
+		case r.Removing != nil:
+			seen.facts.Entries[e.Seq] = queue.Fact{Obstacle: queue.Working, Why: "it is being removed, which saves its work first", Source: e.Source}
+			continue
 		case l.working(r):
 			seen.facts.Entries[e.Seq] = queue.Fact{Obstacle: queue.Working, Why: "its agent is at work", Source: e.Source}
 			continue
