@@ -148,7 +148,10 @@ func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest,
 		return err
 	}
 	err = rm.tmux.Kill(ctx, r.Session())
-	if gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); err != nil && (!gone || r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed) {
+	switch gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); {
+	case err != nil && !gone: // the session may live, so the run is not removed yet
+		return fmt.Errorf("end the tmux session %s: %w", r.Session(), err)
+	case gone && r.Attempt.State != agency.Killed && r.Attempt.EndedBy != agency.EndedBySetupFailed:
 		// The session of a stopped run ended with the stop, and a run without its setup never had
 		// one.
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))

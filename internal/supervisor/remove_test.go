@@ -303,6 +303,22 @@ func TestRemoveWhileGitFails(t *testing.T) {
 	}
 }
 
+// A tmux that fails proves nothing of the session: the run is not removed before it has ended.
+func TestRemoveWhileTmuxFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.ended("fix-login")
+	w.tmux.KillErr = errors.New("tmux: too many open files")
+	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
+	if err == nil || !strings.Contains(err.Error(), "too many open files") || w.run(r.ID).RemovedAt != nil {
+		t.Errorf("got %v, removed at %v", err, w.run(r.ID).RemovedAt)
+	}
+	w.tmux.KillErr = nil
+	if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"}); err != nil || len(w.tmux.left()) != 0 {
+		t.Errorf("then %v, and left %v", err, w.tmux.left())
+	}
+}
+
 // A run that is recorded as removed, while git still knows its worktree, is removed by the next rm.
 func TestRemoveTheRest(t *testing.T) {
 	t.Parallel()
