@@ -167,6 +167,9 @@ func (s *Scheduler) Plan(ctx context.Context, id agency.SessionID) (*agency.Plan
 	}
 	agents, err := s.Store.SessionAgents(ctx, id)
 	if err == nil && len(agents) != len(plan.Agents) {
+		if _, err := s.Store.SessionPlan(ctx, id); err != nil { // it was removed between the two
+			return nil, nil, err
+		}
 		err = fmt.Errorf("session %s has %d agents and its plan %d", id, len(agents), len(plan.Agents))
 	}
 	return &plan, agents, err
