@@ -92,6 +92,12 @@ func creations() []operation {
 			done:    isRunning,
 		},
 		{
+			name:    "run with limits",
+			points:  []string{"wrapper.limit", "wrapper.limited"},
+			command: []string{"run", "--name", "target", "--memory", "2g", "--pids", "500", "--prompt", asks},
+			done:    isRunning,
+		},
+		{
 			name:    "run that cannot start",
 			points:  []string{"undo.intended", "processes.named", "undo.ended", "branch.undoing", "undo.worktree", "undo.files", "undo.recorded"},
 			command: []string{"run", "--name", "target", "--runner", "broken", "--prompt", asks},
@@ -205,7 +211,7 @@ func ends() []operation {
 		},
 		{
 			name:   "exit",
-			points: []string{"wrapper.exited", "wrapper.code", "wrapper.recorded", "wrapper.alone", "wrapper.reported"},
+			points: []string{"wrapper.exited", "wrapper.code", "wrapper.recorded", "wrapper.alone", "wrapper.unlimited", "wrapper.reported"},
 			prepare: func(w *world) {
 				w.must("run", "--name", "target", "--prompt", waits+w.path("go"))
 				w.await("the agent's work", func() bool { return w.hasWork(w.target()) && len(w.marked(w.target().ID)) > 2 })
@@ -229,7 +235,7 @@ func ends() []operation {
 		},
 		{
 			name:    "loss",
-			points:  []string{"settle.ended", "settle.recorded"},
+			points:  []string{"settle.unlimit", "settle.ended", "settle.recorded"},
 			prepare: runTarget,
 			trigger: func(w *world) { w.kill(w.wrapper(w.target().ID)) },
 			done:    func(r *runView) bool { return r.State == "failed" && r.ErrorCode == "E_RUNNER_DISAPPEARED" },

