@@ -11,6 +11,9 @@ TOOLS    := git tmux
 test race: TOOLS += less vi top zsh fish gh
 ifeq ($(shell uname -s),Linux)
 test race escape: TOOLS += bwrap
+ifeq ($(shell id -u),0)
+test escape: TOOLS += dockerd busybox
+endif
 endif
 
 .PHONY: help
@@ -47,7 +50,7 @@ conformance: deps ## run the real coding agents under agency (installs them with
 
 .PHONY: escape
 escape: deps ## let an agent try every known way out of its sandbox, and print the table
-	CGO_ENABLED=0 $(GO) test -count=1 -v -run 'TestScripts/sandbox|TestSandbox' ./test/script
+	CGO_ENABLED=0 $(GO) test -count=1 -v -run 'TestScripts/(sandbox|container)|TestSandbox' ./test/script
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
@@ -95,5 +98,5 @@ verify: ## check that modules are tidy and unchanged
 	$(GO) mod verify
 
 .PHONY: deps
-deps: ## install what is missing: git and tmux, for the tests also less, vi, top, zsh, fish, gh and bwrap
+deps: ## install what is missing: git and tmux, for the tests also less, vi, top, zsh, fish, gh, bwrap, dockerd and busybox
 	@sh scripts/deps.sh $(TOOLS)

@@ -147,6 +147,7 @@ type Exit struct {
 	PID           int        `json:"pid,omitempty"`
 	Signal        string     `json:"signal,omitempty"`
 	Error         string     `json:"error,omitempty"`
+	ErrorCode     Code       `json:"error_code,omitempty"`
 	EndedBy       EndedBy    `json:"ended_by"`
 	// LeftBehind counts the processes that the runner left running and the wrapper ended.
 	LeftBehind int `json:"left_behind,omitempty"`
@@ -158,6 +159,16 @@ type Exit struct {
 	// Limits is how the limits of a runner were enforced, and which it reached.
 	Limits *LimitUse `json:"limits,omitempty"`
 }
+
+// EndNote is why an attempt ended, where its exit status does not tell. What carries the agent
+// outside of its sandbox leaves it in the file EndNoteFile of the attempt's folder.
+type EndNote struct {
+	Code  Code   `json:"code"`
+	Words string `json:"words"`
+}
+
+// EndNoteFile is the name of the file of an EndNote.
+const EndNoteFile = "end_note.json"
 
 // Fact returns the fact that the record states about its attempt. The record alone also proves a
 // stop by agency: a full disk may have kept the request out of the database.
@@ -177,6 +188,8 @@ func (e *Exit) Failure() (Code, string) {
 		return CodeRunnerStartFailed, e.Error
 	case e.Limits.Cause(e.EndedBy) != nil && e.ExitCode != 0:
 		return CodeLimitReached, e.Limits.Cause(e.EndedBy).String()
+	case e.Error != "":
+		return e.ErrorCode, e.Error
 	case e.Signal != "":
 		return "", "ended by " + e.Signal
 	case e.ExitCode != 0:

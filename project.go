@@ -17,6 +17,7 @@ type Project struct {
 	Type    string   // one word for readers: go, node, python ...
 	Sandbox Sandbox  // the least strict one; a user, or the user's configuration, may choose a stricter one
 	Hosts   []string // that its runs reach with the network allow
+	Image   string   // of the sandbox level container
 	// Resources are what its runs may use; the user's configuration can only be tightened.
 	Resources Resources
 	Layout    string // LayoutMinimal or LayoutStandard

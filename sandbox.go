@@ -18,10 +18,18 @@ const (
 	SandboxWorktree SandboxLevel = "worktree"
 	// SandboxProcess gives the agent a file system, processes and a repository of its own.
 	SandboxProcess SandboxLevel = "process"
+	// SandboxContainer gives it the same in a container: the system of an image in the place of the
+	// machine's.
+	SandboxContainer SandboxLevel = "container"
 )
 
 // SandboxLevels returns all levels, the weakest first.
-func SandboxLevels() []SandboxLevel { return []SandboxLevel{SandboxWorktree, SandboxProcess} }
+func SandboxLevels() []SandboxLevel {
+	return []SandboxLevel{SandboxWorktree, SandboxProcess, SandboxContainer}
+}
+
+// Confines reports whether a level keeps the agent from the user's files, processes and repository.
+func (l SandboxLevel) Confines() bool { return l == SandboxProcess || l == SandboxContainer }
 
 // Network is what an agent in a sandbox reaches.
 type Network string
@@ -94,11 +102,15 @@ func (s Sandbox) String() string {
 // Enforces returns, in words, what the sandbox keeps an agent from; docs/sandbox.md has the limits.
 // The list of the level worktree is empty. It is never nil.
 func (s Sandbox) Enforces() []string {
-	if s.Level != SandboxProcess {
+	if !s.Level.Confines() {
 		return []string{}
 	}
+	system := "the system"
+	if s.Level == SandboxContainer {
+		system = "the system of its image"
+	}
 	list := []string{
-		"files: it writes in its worktree, its own folder of the agent's state and [sandbox] write, and reads the system and [sandbox] read",
+		"files: it writes in its worktree, its own folder of the agent's state and [sandbox] write, and reads " + system + " and [sandbox] read",
 		"repository: its own branch alone changes; other branches, hooks and configuration stay",
 		"processes: it sees and signals its own alone, and they end with the run",
 		"environment: it has the variables of the agent and [sandbox] env",
@@ -111,6 +123,13 @@ func (s Sandbox) Enforces() []string {
 	case NetworkFull:
 	}
 	return list
+}
+
+// ImageName reports whether a text can be the name of an image.
+func ImageName(text string) bool {
+	return text != "" && len(text) <= 255 && !strings.ContainsAny(text[:1], ".:/@-_") && !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@-", r)
+	})
 }
 
 // SandboxTrial is the outcome of one try to get out of a sandbox of the level process.
@@ -162,6 +181,8 @@ type Confinement struct {
 	Set      []string // names of its variables that the user or agency set for it
 	Git      PrivateGit
 	Program  string   // agency's own
+	Image    string   // of the level container
+	Attempt  string   // folder of the attempt
 	Reads    []string // files of the attempt that the agent reads
 	Writes   []string // files of the attempt that the agent appends to; they exist
 	Home     string   // folder for the copies of SandboxState.Copy

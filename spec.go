@@ -30,6 +30,7 @@ type Spec struct {
 	Resources Resources    `json:"resources,omitzero"`
 	Env       []string     `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
 	Headless  *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends
+	Image     string       `json:"image,omitempty"`    // of the sandbox level container; empty is as configured
 	Sandbox   SandboxLevel `json:"sandbox,omitempty"`  // how the agent is kept apart from the machine; empty is as configured
 	Network   Network      `json:"network,omitempty"`  // what it reaches from there; empty is as configured
 	Hosts     []string     `json:"hosts,omitempty"`    // with the network allow: what it reaches beside the configured hosts

@@ -20,10 +20,10 @@ packages() {
 }
 
 if command -v apt-get >/dev/null 2>&1; then
-  install="apt-get install -y$(packages vi=vim-tiny top=procps bwrap=bubblewrap)"
+  install="apt-get install -y$(packages vi=vim-tiny top=procps bwrap=bubblewrap dockerd=docker.io busybox=busybox-static)"
   prepare="apt-get update"
 elif command -v dnf >/dev/null 2>&1; then
-  install="dnf install -y$(packages vi=vim-minimal top=procps-ng bwrap=bubblewrap)"
+  install="dnf install -y$(packages vi=vim-minimal top=procps-ng bwrap=bubblewrap dockerd=moby-engine)"
   prepare=true
 elif command -v brew >/dev/null 2>&1; then
   # brew refuses to be run by root and needs no other rights.

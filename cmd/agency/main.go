@@ -53,6 +53,12 @@ func run() int {
 	if len(os.Args) > 2 && os.Args[1] == sandbox.Inside {
 		return sandbox.Enter(os.Args[2:])
 	}
+	if len(os.Args) == 3 && os.Args[1] == sandbox.FirstInside {
+		return sandbox.First(os.Args[2], sandbox.Workings{SetMark: runner.SetMark, HangupHelps: runner.HangupHelps})
+	}
+	if len(os.Args) > 3 && os.Args[1] == sandbox.Carrier {
+		return sandbox.Carry(os.Args[2], os.Args[3:])
+	}
 	if len(os.Args) == 2 && os.Args[1] == sandbox.Probe {
 		return 0
 	}

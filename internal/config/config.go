@@ -88,6 +88,7 @@ type Env struct {
 type Sandbox struct {
 	agency.Sandbox
 	agency.SandboxSettings
+	Image string // of the level container, for repositories that name none
 }
 
 // Watchdog selects the runs that are watched, and when an inactive one leads to an alert.

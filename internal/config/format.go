@@ -72,6 +72,7 @@ func newFormat(c *Config, custom []string) *format {
 	f.table("", "sandbox",
 		levelKey("level", &c.Sandbox.Level),
 		networkKey("network", &c.Sandbox.Network),
+		textKey("image", &c.Sandbox.Image, checkImage),
 		listKey("read", &c.Sandbox.Read, checkSandboxPath),
 		listKey("write", &c.Sandbox.Write, checkSandboxPath),
 		listKey("env", &c.Sandbox.Env, checkPattern),

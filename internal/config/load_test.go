@@ -239,6 +239,7 @@ var originsBelowRunners = []config.Origin{
 	{"env.deny", `[]`, "default"},
 	{"sandbox.level", `"worktree"`, "default"},
 	{"sandbox.network", `"full"`, "default"},
+	{"sandbox.image", `""`, "default"},
 	{"sandbox.read", `[]`, "default"},
 	{"sandbox.write", `[]`, "default"},
 	{"sandbox.env", `[]`, "default"},

@@ -61,8 +61,8 @@ func TestProjectProblems(t *testing.T) {
 	for _, test := range []struct{ text, want, hint string }{
 		{"[project]\nparalel = false", `/r/agency.toml:2:1: unknown key "project.paralel"`, `did you mean "project.parallel"?`},
 		{"[script]\nsetup = \"x\"", `/r/agency.toml:1:2: unknown key "script"`, `did you mean "scripts"?`},
-		{"[project]\nsandbox = \"container\"", `2:1: "project.sandbox" is "container", which is not there yet`, `the strictest level that works now is "process"`},
-		{"[project]\nsandbox = \"jail\"", `must be "worktree" or "process", not "jail"`, ""},
+		{"[sandbox]\nimage = \"-v /:/x\"", `"sandbox.image" must be the name of an image, not "-v /:/x"`, ""},
+		{"[project]\nsandbox = \"jail\"", `must be "worktree", "process" or "container", not "jail"`, ""},
 		{"[project]\nparallel = \"no\"", `2:1: "project.parallel" must be true or false, not the text "no"`, ""},
 		{"[project]\ntype = \"Go lang\"", `must be one word, not "Go lang"`, "a type has 1 to 40"},
 		{"[scripts]\nsetup = \"make deps; rm -rf /\"\nsetup = \"x\"", `3:1: the key "scripts.setup" is there twice, first on line 2`, ""},
@@ -174,8 +174,8 @@ func TestCheckSetting(t *testing.T) {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
-	e := agency.AsError(config.CheckSetting(config.Setting{Key: "project.sandbox", Value: "container"}))
-	if e == nil || e.Code != agency.CodeUsage || e.Message != `project.sandbox is "container", which is not there yet` || e.Hint == "" {
+	e := agency.AsError(config.CheckSetting(config.Setting{Key: "project.sandbox", Value: "jail"}))
+	if e == nil || e.Code != agency.CodeUsage || e.Message != `project.sandbox must be "worktree", "process" or "container", not "jail"` {
 		t.Errorf("got %+v", e)
 	}
 }

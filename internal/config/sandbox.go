@@ -18,11 +18,8 @@ import (
 func levelKey(name string, p *agency.SandboxLevel) key {
 	return keyOf(name, p, func(v *document.Value) (agency.SandboxLevel, error) {
 		text, err := v.AsString()
-		if err == nil && text == "container" {
-			err = document.Hinted(fmt.Errorf("is %q, which is not there yet", text), fmt.Sprintf("the strictest level that works now is %q", agency.SandboxProcess))
-		}
 		if err == nil && !slices.Contains(agency.SandboxLevels(), agency.SandboxLevel(text)) {
-			err = fmt.Errorf("must be %q or %q, not %q", agency.SandboxWorktree, agency.SandboxProcess, clip(text))
+			err = fmt.Errorf("must be %q, %q or %q, not %q", agency.SandboxWorktree, agency.SandboxProcess, agency.SandboxContainer, clip(text))
 		}
 		return agency.SandboxLevel(text), err
 	}, func(l agency.SandboxLevel) string { return quote(string(l)) })
@@ -77,6 +74,14 @@ func checkSandboxPath(s string) error {
 		return document.Hinted(fmt.Errorf("must not be %q: your secrets are in there", s), `name what the agent needs, such as "~/.cargo"`)
 	case home || !filepath.IsAbs(s):
 		return errors.New("must be an absolute path, or one that begins with ~/")
+	}
+	return nil
+}
+
+// checkImage checks the name of an image; empty leaves the choice open.
+func checkImage(s string) error {
+	if s != "" && !agency.ImageName(s) {
+		return fmt.Errorf("must be the name of an image, not %q", clip(s))
 	}
 	return nil
 }

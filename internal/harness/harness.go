@@ -29,9 +29,12 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the arguments of %s give it a system prompt, and so does the run", r.Runner.Name).
 			WithHint("drop one of the two")
 	}
-	path, err := FindExec(r.Runner, r.Exec, r.Worktree, r.Env)
-	if err != nil {
-		return agency.Command{}, err
+	path := r.Exec
+	if r.Sandbox != agency.SandboxContainer { // there, it is in the image
+		var err error
+		if path, err = FindExec(r.Runner, r.Exec, r.Worktree, r.Env); err != nil {
+			return agency.Command{}, err
+		}
 	}
 	c := known.Command(r)
 	c.Argv = slices.Insert(c.Argv, 0, path)

@@ -22,6 +22,7 @@ const (
 	ByUsers    = "rlimit of the sandbox" // of all processes in a user namespace
 	BySize     = "size of each folder"
 	ByMeasures = "measuring"
+	ByEngine   = "container engine"
 )
 
 // How returns what enforces each limit on this machine. E_SANDBOX_UNAVAILABLE: nothing does, and
@@ -40,6 +41,9 @@ func How(level agency.SandboxLevel, r agency.Resources) ([]agency.EnforcedLimit,
 }
 
 func how(level agency.SandboxLevel, name agency.LimitName) (by string, err error) {
+	if level == agency.SandboxContainer && name != agency.LimitDisk {
+		return ByEngine, nil
+	}
 	switch name { //nolint:exhaustive // the others are those of groups
 	case agency.LimitDisk:
 		return ByMeasures, nil

@@ -51,6 +51,9 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 		configured.Tmp = 0 // what is configured for sandboxes
 	}
 	spec.Resources = spec.Resources.Or(configured).Final()
+	if sandbox.Level == agency.SandboxContainer {
+		spec.Image = cmp.Or(spec.Image, p.Image, cfg.Sandbox.Image)
+	}
 	chosen, err := Settings(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
 	if err == nil && p.HandleFormat != "" {
 		chosen.Handle, err = handle.ParseFormat(p.HandleFormat)

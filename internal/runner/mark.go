@@ -39,3 +39,6 @@ func entry(environ []byte, name string) string {
 	}
 	return name + "=" + string(value)
 }
+
+// SetMark gives this process, and all that it starts from now on, a mark.
+func SetMark(mark []string) { setMark(0, mark) }

@@ -64,6 +64,16 @@ func readLaunch(path string) (agency.Launch, error) {
 	return launch, nil
 }
 
+// readEndNote returns why a runner ended, as far as what carried it has left word; empty otherwise.
+func readEndNote(attemptDir string) (agency.Code, string) {
+	data, err := file.ReadRegular(filepath.Join(attemptDir, agency.EndNoteFile), recordLimit)
+	var note agency.EndNote
+	if err != nil || decodeStrict(data, &note) != nil {
+		return "", ""
+	}
+	return note.Code, note.Words
+}
+
 // takeLock takes the kernel lock that shows that the attempt's wrapper lives. The wrapper holds it
 // until its death; it is not inherited. Locked tests it with a shared lock for a moment, so
 // takeLock retries when it is taken.

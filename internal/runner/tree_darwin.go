@@ -57,5 +57,5 @@ func openPaths(int) ([]string, error) { return nil, nil }
 // workingDir returns nothing, because this kernel does not report working directories.
 func workingDir(int) (string, error) { return "", nil }
 
-// hangupHelps cannot examine the process, and assumes what most programs on terminals do.
-func hangupHelps(int) bool { return true }
+// HangupHelps cannot examine the process, and assumes what most programs on terminals do.
+func HangupHelps(int) bool { return true }

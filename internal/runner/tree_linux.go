@@ -101,8 +101,8 @@ func openPaths(pid int) ([]string, error) {
 	return paths, nil
 }
 
-// hangupHelps reports whether the process catches HUP, or ignores TERM so that HUP is worth a try.
-func hangupHelps(pid int) bool {
+// HangupHelps reports whether the process catches HUP, or ignores TERM so that HUP is worth a try.
+func HangupHelps(pid int) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return false

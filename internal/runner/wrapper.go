@@ -380,7 +380,7 @@ func (w *wrapper) pass(sig os.Signal) {
 func (w *wrapper) terminate() {
 	tree := w.living()
 	signalAll(tree, unix.SIGTERM)
-	if leader := w.leader(); w.term != nil && hangupHelps(leader) {
+	if leader := w.leader(); w.term != nil && HangupHelps(leader) {
 		_ = unix.Kill(leader, unix.SIGHUP)
 	}
 	signalAll(tree, unix.SIGCONT)
@@ -456,6 +456,9 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	exit.Network = w.networkUse()
 	w.limits.Look(killpoint.Now())
 	exit.Limits = w.limits.Use()
+	if exit.ExitCode != 0 {
+		exit.ErrorCode, exit.Error = readEndNote(w.launch.AttemptDir)
+	}
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	killpoint.At("wrapper.recorded")
 	if !st.alone {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -80,10 +81,19 @@ var ofKernel = []string{
 // Command returns the command line and the environment of an attempt in its sandbox. At the level
 // worktree these are the attempt's own. E_CONFIG_INVALID: a path of [sandbox] would show what the
 // sandbox hides. E_SPEC_INVALID: a host cannot be reached.
-func (h *Host) Command(c *agency.Confinement) (argv []string, env agency.Environ, err error) {
-	if c.Sandbox.Level != agency.SandboxProcess {
-		return c.Argv, c.Env, nil
+func (h *Host) Command(ctx context.Context, c *agency.Confinement) (argv []string, env agency.Environ, err error) {
+	switch c.Sandbox.Level {
+	case agency.SandboxContainer:
+		return h.container(ctx, c)
+	case agency.SandboxProcess:
+		return h.process(c)
+	case agency.SandboxWorktree:
 	}
+	return c.Argv, c.Env, nil
+}
+
+// process is Command for the level process.
+func (h *Host) process(c *agency.Confinement) (argv []string, env agency.Environ, err error) {
 	program, err := exec.LookPath(bubblewrap)
 	if err != nil {
 		return nil, nil, agency.Errorf(agency.CodeSandboxUnavailable, "bubblewrap is gone: %w", err).WithHint("sudo apt-get install bubblewrap")
@@ -99,14 +109,11 @@ func (h *Host) Command(c *agency.Confinement) (argv []string, env agency.Environ
 	args = append(args, "--chdir", c.Run.Worktree, "--", c.Program, Inside)
 	env = environment(c)
 	if c.Sandbox.Network == agency.NetworkAllow {
-		for _, text := range c.Hosts {
-			if _, err := host.Parse(text); err != nil {
-				return nil, nil, agency.Errorf(agency.CodeSpecInvalid, "a host for the network allow %w", err).
-					WithHint("hosts come from [sandbox] hosts, hosts of --spec, and addresses in the agent's variables")
-			}
+		var listens []string
+		if listens, env, err = listening(c, env); err != nil {
+			return nil, nil, err
 		}
-		ports := ports(c.Hosts)
-		args, env = append(args, Listening, ports), proxied(env, c, ports)
+		args = append(args, listens...)
 	}
 	for _, l := range c.Limits {
 		if l.By == limit.ByUsers {
@@ -115,6 +122,19 @@ func (h *Host) Command(c *agency.Confinement) (argv []string, env agency.Environ
 	}
 	argv = append([]string{"/bin/sh", "-c", ignoring, "agency", program}, append(args, c.Argv...)...)
 	return argv, env, nil
+}
+
+// listening returns the arguments of Inside with which it listens for agency's proxy, and the
+// environment with which programs use that.
+func listening(c *agency.Confinement, env agency.Environ) ([]string, agency.Environ, error) {
+	for _, text := range c.Hosts {
+		if _, err := host.Parse(text); err != nil {
+			return nil, nil, agency.Errorf(agency.CodeSpecInvalid, "a host for the network allow %w", err).
+				WithHint("hosts come from [sandbox] hosts, hosts of --spec, and addresses in the agent's variables")
+		}
+	}
+	ports := ports(c.Hosts)
+	return []string{Listening, ports}, proxied(env, c, ports), nil
 }
 
 // allMounts returns all mounts of a sandbox, each folder before what lies in it.

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"agency"
 )
 
 const supported = true
@@ -47,9 +50,13 @@ func Enter(argv []string) int {
 	// A signal that is caught has its default action in the next program; one that is ignored stays
 	// ignored.
 	signal.Notify(make(chan os.Signal, 8), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
-	err = unix.Exec(argv[0], argv, os.Environ())
+	program, hint := argv[0], "what it needs beside the system can be named in the configuration: [sandbox] read"
+	if os.Getenv(agency.SandboxVariable) == string(agency.SandboxContainer) {
+		program, hint = inImage(program), "the agent's program, and its interpreter, must be in the image"
+	}
+	err = unix.Exec(program, argv, os.Environ())
 	fmt.Fprintf(os.Stderr, "agency: error: start %s in the sandbox: %v\r\n", argv[0], err)
-	fmt.Fprintf(os.Stderr, "agency: hint: what it needs beside the system can be named in the configuration: [sandbox] read\r\n")
+	fmt.Fprintf(os.Stderr, "agency: hint: %s\r\n", hint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return codeNotFound
 	}
@@ -66,6 +73,14 @@ func limitProcesses(number string) error {
 		return fmt.Errorf("limit the processes: %w", err)
 	}
 	return nil
+}
+
+// inImage returns where the PATH of the image has a program, or else its name.
+func inImage(program string) string {
+	if found, err := exec.LookPath(program); err == nil {
+		return found
+	}
+	return program
 }
 
 // The rights of Landlock that x/sys does not name.

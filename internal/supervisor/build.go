@@ -49,7 +49,7 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 					return err
 				}
 			}
-			if p.setup == nil && p.run.Sandbox.Level != agency.SandboxProcess { // a sandbox needs the worktree
+			if p.setup == nil && !p.run.Sandbox.Level.Confines() { // a sandbox needs the worktree
 				session = la.startEarly(ctx, l)
 			}
 			return la.makeWorktree(ctx, p)

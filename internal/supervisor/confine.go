@@ -15,8 +15,14 @@ import (
 type Sandbox interface {
 	// Check returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level.
 	Check(ctx context.Context, level agency.SandboxLevel) error
+	// CheckImage returns E_SANDBOX_UNAVAILABLE unless the engine that an environment names can start
+	// an image.
+	CheckImage(ctx context.Context, env agency.Environ, image string) error
+	// Remove ends and removes the container of an attempt, whose folder is given; nil when there is
+	// none.
+	Remove(ctx context.Context, attempt string) error
 	// Command returns the command line and the environment of an attempt in its sandbox.
-	Command(c *agency.Confinement) (argv []string, env agency.Environ, err error)
+	Command(ctx context.Context, c *agency.Confinement) (argv []string, env agency.Environ, err error)
 	// Limits returns what enforces each limit of an attempt at a level. E_SANDBOX_UNAVAILABLE:
 	// nothing on this host does.
 	Limits(level agency.SandboxLevel, r agency.Resources) ([]agency.EnforcedLimit, error)
@@ -29,7 +35,7 @@ const sandboxDir = "sandbox"
 // the hosts that it reaches with the network allow, and prepares what the agent gets there.
 func (la *launcher) confine(ctx context.Context, l *launching, env agency.Environ, limits []agency.EnforcedLimit) (argv []string, _ agency.Environ, hosts []string, _ error) {
 	r := l.run
-	if r.Sandbox.Level != agency.SandboxProcess {
+	if !r.Sandbox.Level.Confines() {
 		return l.command.Argv, env, nil, nil
 	}
 	attempt, dir := observe.AttemptDir(r.Dir, r.Attempt.Number), filepath.Join(r.Dir, sandboxDir)
@@ -57,11 +63,20 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	c := agency.Confinement{
 		Sandbox: r.Sandbox, Settings: l.settings.Sandbox, State: state, Run: r, Hosts: hosts, Limits: limits,
 		Argv: l.command.Argv, Env: env, Set: slices.Concat(l.set, names(l.command.Env)), Git: git,
-		Program: la.Wrapper[0], Writes: []string{events}, Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
+		Image: l.image, Attempt: attempt, Program: la.Wrapper[0], Writes: []string{events}, Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
 		c.Reads = append(c.Reads, filepath.Join(attempt, name))
 	}
-	argv, env, err = la.sandbox.Command(&c)
+	argv, env, err = la.sandbox.Command(ctx, &c)
 	return argv, env, hosts, err
+}
+
+// checkSandbox returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level, for an image if
+// the level needs one.
+func (s *Supervisor) checkSandbox(ctx context.Context, level agency.SandboxLevel, env agency.Environ, image string) error {
+	if level == agency.SandboxContainer {
+		return s.Sandbox.CheckImage(ctx, env, image)
+	}
+	return s.Sandbox.Check(ctx, level)
 }

@@ -163,7 +163,7 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 	if _, err := s.Sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
 		return err
 	}
-	return s.Sandbox.Check(ctx, p.Spec.Sandbox)
+	return s.checkSandbox(ctx, p.Spec.Sandbox, p.Env, p.Spec.Image)
 }
 
 // planEnv sets the environment of the runner, finds its program there, and checks tmux.
@@ -171,6 +171,9 @@ func (la *launcher) planEnv(ctx context.Context, p *NewRun) error {
 	p.env, p.set = runnerEnv(p.Env, p.Spec.Env, p.Settings.EnvDeny), names(p.Spec.Env)
 	var err error
 	r := agency.Runner{Kind: p.Spec.Runner.Kind, Name: p.Spec.Runner.Name}
+	if p.Spec.Sandbox == agency.SandboxContainer {
+		return la.checkTmux(ctx) // its program is in the image
+	}
 	if p.Settings.Exec, err = la.harness.FindExec(r, p.Settings.Exec, p.Place.dir, p.env); err != nil {
 		return err
 	}

@@ -144,6 +144,9 @@ func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest,
 		return err
 	}
 	killpoint.At("remove.intended")
+	if err := rm.settler.endContainer(ctx, r); err != nil {
+		removal.Warnings = append(removal.Warnings, "its container stays: "+agency.AsError(err).Message)
+	}
 	if err := rm.removeWorktree(ctx, r, req, removal); err != nil {
 		return err
 	}

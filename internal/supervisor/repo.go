@@ -149,7 +149,7 @@ func (rs *Repos) of(ctx context.Context, r *agency.Run, repo *agency.Repo, err e
 
 // importSandbox brings what the agent of a run committed in its sandbox into the repository.
 func (rs *Repos) importSandbox(ctx context.Context, r *agency.Run, repo agency.Repo) error {
-	if r.Sandbox.Level != agency.SandboxProcess || r.RemovedAt != nil {
+	if !r.Sandbox.Level.Confines() || r.RemovedAt != nil {
 		return nil
 	}
 	unlock, err := rs.locks.Lock(ctx, "sandbox "+string(r.ID))

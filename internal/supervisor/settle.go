@@ -31,6 +31,7 @@ type settler struct {
 	git      Git
 	tmux     Tmux
 	attempts Attempts
+	sandbox  Sandbox
 	log      *slog.Logger
 	now      func() time.Time
 
@@ -104,6 +105,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 	}
 	if ended {
 		s.endStopped(r)
+		s.removeContainer(r)
 	}
 	switch {
 	case r.Attempt.Number != attempt || r.Attempt.State.Final():
@@ -118,7 +120,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 // attempt is recorded as ended. When that fails, the next look at the run tries again.
 func (s *settler) importBeforeEnd(ctx context.Context, id agency.RunID) {
 	r, err := s.store.Run(ctx, id)
-	if err == nil && r.Sandbox.Level == agency.SandboxProcess && !r.Attempt.State.Final() {
+	if err == nil && r.Sandbox.Level.Confines() && !r.Attempt.State.Final() {
 		_, err = s.repos.Of(ctx, r)
 	}
 	if err != nil {
@@ -310,6 +312,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 	if changed {
 		s.views.write(ctx, settled)
 		s.endStopped(settled)
+		s.removeContainer(settled)
 	}
 	s.forget(settled, r.Attempt.Number)
 	return nil
@@ -440,6 +443,9 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 	for i := range kept {
 		if kept[i].Removing != nil {
 			s.life.Go(func() { s.finishRemoval(&kept[i]) })
+		}
+		if kept[i].Attempt.State.Final() {
+			s.settler.removeContainer(&kept[i])
 		}
 		if kept[i].Attempt.State != agency.Failed {
 			continue

@@ -312,7 +312,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.Input = &Input{store: s.Records, live: s.Live, observer: s.Observer, harness: deps.Harness, tmux: deps.Tmux, log: deps.Log, now: deps.Now}
 	s.settler = &settler{
 		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
-		attempts: deps.Attempts, log: deps.Log, now: deps.Now, life: s.life,
+		attempts: deps.Attempts, sandbox: deps.Sandbox, log: deps.Log, now: deps.Now, life: s.life,
 	}
 	s.remover = &remover{
 		store: s.Records, repos: s.Repos, work: s.Work, settler: s.settler, views: s.views, git: deps.Git, tmux: deps.Tmux, log: deps.Log, now: deps.Now,

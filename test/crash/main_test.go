@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"agency/test/fixture"
 	"agency/test/forge"
 )
 
@@ -44,6 +45,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	bin = dir
+	defer fixture.EndShared()
 	status := m.Run()
 	if whole {
 		printTable(os.Stdout)
@@ -53,7 +55,11 @@ func run(m *testing.M) int {
 
 func build(path string, args ...string) error {
 	args = append(append([]string{"build", "-o", path}, args...), "agency/cmd/agency")
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+	cmd := exec.Command("go", args...)
+	if !fixture.Race { // as releases are: containers need a static program
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build agency: %w: %s", err, out)
 	}
 	return nil

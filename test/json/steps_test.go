@@ -138,7 +138,7 @@ var ofSession = []step{
 var ofRepository = []step{
 	{"init-dry-run", "init --dry-run --type go --agent-runs", 0, ""},
 	{"init", "init --type go --setup read.me", 0, ""},
-	{"init-invalid", "init --sandbox container", 2, ""},
+	{"init-invalid", "init --sandbox vm", 2, ""},
 	{"trust-show", "trust --show", 0, ""},
 	{"trust-revoke", "trust --revoke", 0, ""},
 	{"run-untrusted", "run --prompt a", 8, ""},

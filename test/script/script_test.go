@@ -60,6 +60,7 @@ func TestScripts(t *testing.T) {
 			"suspend":    suspend,
 			"until":      until,
 			"race20":     race20,
+			"engine":     engine,
 		},
 	})
 }
@@ -72,6 +73,8 @@ func condition(name string) (bool, error) {
 	case "cgroup": // this user may make control groups
 		_, err := limit.How(agency.SandboxWorktree, agency.Resources{CPUs: 1})
 		return err == nil, nil
+	case "docker":
+		return fixture.NoEngine() == "" && !fixture.Race, nil // agency with the race detector is not static
 	case "reftable": // git knows it
 		usage, _ := exec.Command("git", "init", "-h").CombinedOutput()
 		return strings.Contains(string(usage), "--ref-format"), nil

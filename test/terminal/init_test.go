@@ -31,8 +31,8 @@ func TestInitAsks(t *testing.T) {
 	c := agencyIn(t, f, 100, 30, "init", "--base", "main")
 	for _, step := range []struct{ question, answer string }{
 		{"Project type [go]: ", ""},
-		{"Sandbox level (worktree, process) [" + level + "]: ", "container"},
-		{"not there yet", ""},
+		{"Sandbox level (worktree, process, container) [" + level + "]: ", "virtual"},
+		{"not \"virtual\"", ""},
 		{"or a pattern) [mmdd-slug-hash]: ", "{hash}-{slug}"},
 		{"your own) [claude_code]: ", "shel"},
 		{"no runner named \"shel\"", "shell"},

@@ -40,7 +40,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Type = &text },
 		},
 		{
-			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process)", help: "the least that runs are kept apart by, a `LEVEL`: worktree, process (default: worktree)",
+			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process, container)", help: "the least that runs are kept apart by, a `LEVEL`: worktree, process, container (default: worktree)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Sandbox = &text },
 		},
 		{

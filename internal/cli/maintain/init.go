@@ -51,7 +51,7 @@ answer, and defaults where there is no flag. Run again, it changes only what has
 	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
 	command.Values(cmd, "layout", agency.LayoutMinimal, agency.LayoutStandard)
 	command.Values(cmd, "id-format", "mmdd-slug-hash", "timestamp-slug")
-	command.Values(cmd, "sandbox", "worktree", "process")
+	command.Values(cmd, "sandbox", "worktree", "process", "container")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.BoolVar(&o.archive, "archive-scout", false, "with the standard layout: move what is in ai_docs/scout to scout_outputs/archive")
 	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; the old agency.toml is kept as agency.toml.bak")
@@ -142,6 +142,8 @@ func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []q
 // chooses none: in a new agency.toml the strictest one that works here.
 func (o *initOptions) adviseSandbox(now *api.InitRepoResponse, level string, answers *api.InitAnswers) string {
 	switch {
+	case level == string(agency.SandboxContainer):
+		return level
 	case now.SandboxProblem != "":
 		o.Chat("Agents can only have worktrees of their own here, and all your rights: %s.", term.SafeLine(now.SandboxProblem))
 		return level

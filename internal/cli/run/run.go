@@ -78,7 +78,7 @@ belong to its runner: with another --runner they are left out.`,
 	command.DurationVar(f, &o.stall, "stall-threshold", 0, "show it as stalled after this time without a sign of work, such as 30m (default: as configured)")
 	f.IntVar(&o.asked.Limits.StuckIntervals, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
-	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "keep the agent apart from the machine, a `LEVEL`: worktree, process (default: as configured)")
+	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "keep the agent apart from the machine, a `LEVEL`: worktree, process, container (default: as configured)")
 	f.StringVar((*string)(&o.asked.Network), "network", "", "what an agent in a sandbox reaches, a `NETWORK`: full, allow (the hosts of [sandbox]), none (default: as configured)")
 	for name, usage := range map[agency.LimitName]string{
 		agency.LimitMemory:    "the memory that the run may use, a `SIZE` such as 4g (none: no limit; default: as configured)",
@@ -94,7 +94,7 @@ belong to its runner: with another --runner they are left out.`,
 	}
 	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
-	command.Values(cmd, "sandbox", "worktree", "process")
+	command.Values(cmd, "sandbox", "worktree", "process", "container")
 	command.Values(cmd, "network", "full", "allow", "none")
 	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", d.CompleteRunners)

@@ -56,7 +56,7 @@ func command(r agency.CommandRequest) agency.Command {
 	args = append(args, r.DefaultArgs...)
 	if r.Headless {
 		args = append(args, "--json")
-		if !r.SkipPermissions && r.Sandbox != agency.SandboxProcess && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", skip) {
+		if !r.SkipPermissions && !r.Sandbox.Confines() && !agent.Names(slices.Concat(r.DefaultArgs, r.Runner.Args), "-s", "--sandbox", "--full-auto", skip) {
 			// In an untrusted repository it could only read, and could not even report that.
 			args = append(args, "-s", "workspace-write")
 		}
@@ -102,7 +102,7 @@ func settings(r agency.CommandRequest) []string {
 			"-c", `tui.terminal_title=["activity","run-state","project-name"]`,
 		)
 	}
-	if r.Sandbox == agency.SandboxProcess {
+	if r.Sandbox.Confines() {
 		args = append(args,
 			// It could not write the answer to its question of trust. What that protects from, the
 			// sandbox keeps away.

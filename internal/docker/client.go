@@ -1,0 +1,203 @@
+// Package docker speaks the part of the Docker Engine's API that sandboxes need, over the unix
+// socket of the engine or of podman.
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/plain"
+)
+
+// The versions of the API that this package speaks: the oldest has all that it asks for, and between
+// it and the newest nothing of that changed.
+const (
+	oldest = 41 // 1.41, Docker 20.10 and podman 4
+	newest = 52 // 1.52, Docker 29
+)
+
+// Client is a connection to one engine. It can be used by several goroutines.
+type Client struct {
+	Socket  string // the path of the engine's
+	version string // of the API; empty before Open
+	http    *http.Client
+}
+
+// SocketOf returns the socket of the engine that an environment names by DOCKER_HOST, or else the
+// usual one that exists. E_SANDBOX_UNAVAILABLE: there is none, or it is on another machine.
+func SocketOf(env agency.Environ) (string, error) {
+	if host := env.Lookup("DOCKER_HOST"); host != "" {
+		path, local := strings.CutPrefix(host, "unix://")
+		if !local || !filepath.IsAbs(path) {
+			return "", unavailable("DOCKER_HOST is %q, and a worktree can be shared only with an engine on this machine", plain.OneLine(host)).
+				WithHint("DOCKER_HOST=unix:///var/run/docker.sock")
+		}
+		return filepath.Clean(path), nil
+	}
+	places := []string{"/var/run/docker.sock"}
+	if dir := env.Lookup("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		places = append(places, filepath.Join(dir, "docker.sock"), filepath.Join(dir, "podman", "podman.sock"))
+	}
+	places = append(places, "/run/podman/podman.sock")
+	for _, path := range places {
+		if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+			return path, nil
+		}
+	}
+	return "", unavailable("neither Docker nor podman is running here: there is no socket %s", strings.Join(places, ", ")).
+		WithHint("install and start Docker (https://docs.docker.com/engine/install), or podman: systemctl --user start podman.socket; or set DOCKER_HOST=unix:///PATH")
+}
+
+// New returns a client of the engine at a socket. It does nothing yet.
+func New(socket string) *Client {
+	return &Client{Socket: socket, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
+		},
+		DisableKeepAlives: true,
+	}}}
+}
+
+// Open asks the engine for its version. E_SANDBOX_UNAVAILABLE: it does not answer, refuses this
+// user, or is too old or too new.
+func (c *Client) Open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var v struct {
+		APIVersion    string `json:"ApiVersion"`
+		MinAPIVersion string
+		Version       string
+	}
+	if err := c.call(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
+		return err
+	}
+	most, least := minor(v.APIVersion), minor(v.MinAPIVersion)
+	switch {
+	case most < oldest:
+		return unavailable("the engine at %s has the version %s, which speaks the API %s", c.Socket, plain.OneLine(v.Version), plain.OneLine(v.APIVersion)).
+			WithHint("agency needs Docker 20.10 or newer, or podman 4 or newer")
+	case least > newest:
+		return unavailable("the engine at %s speaks the API %s and newer, which agency does not know", c.Socket, plain.OneLine(v.MinAPIVersion)).
+			WithHint("a newer agency may; or start the engine with DOCKER_MIN_API_VERSION=1.%d", newest)
+	}
+	c.version = fmt.Sprintf("/v1.%d", max(oldest, least))
+	return nil
+}
+
+// minor returns the second part of a version 1.N; 0 for anything else.
+func minor(version string) int {
+	rest, ok := strings.CutPrefix(version, "1.")
+	n, err := strconv.Atoi(rest)
+	if !ok || err != nil {
+		return 0
+	}
+	return n
+}
+
+// Missing reports whether an error is that the engine does not have what a call names.
+func Missing(err error) bool { return status(err) == http.StatusNotFound }
+
+// Refusal is an engine's answer that it did not do what it was asked for.
+type Refusal struct {
+	Status int
+	Words  string
+}
+
+func (r *Refusal) Error() string { return r.Words }
+
+func status(err error) int {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.Status
+	}
+	return 0
+}
+
+// call sends a request with a body in JSON, unless it is nil, and reads the answer into it.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, into any) error {
+	var data io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		data = bytes.NewReader(encoded)
+	}
+	resp, err := c.send(ctx, method, path, query, data)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if into == nil {
+		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, mostAnswer))
+		return err
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("read the answer of the engine at %s: %w", c.Socket, err)
+	}
+	return nil
+}
+
+// mostAnswer is how many bytes of an answer are read.
+const mostAnswer = 16 << 20
+
+// send sends a request and returns an answer that is no error.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+	address := url.URL{Scheme: "http", Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, address.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	if resp.StatusCode < http.StatusBadRequest {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer struct{ Message string }
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if json.Unmarshal(data, &answer) != nil || answer.Message == "" {
+		answer.Message = resp.Status + " " + string(data)
+	}
+	return nil, &Refusal{resp.StatusCode, plain.OneLine(strings.TrimSpace(answer.Message))}
+}
+
+// explain turns an error of the connection into what to do about it.
+func (c *Client) explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return unavailable("this user may not use the engine at %s", c.Socket).
+			WithHint("sudo usermod -aG docker $USER and log in again (its members can become root), or use rootless Docker or podman, which need no rights")
+	case errors.Is(err, fs.ErrNotExist), isRefused(err):
+		return unavailable("the engine at %s is not running", c.Socket).WithHint("sudo systemctl start docker; or set DOCKER_HOST=unix:///PATH")
+	default:
+		return unavailable("the engine at %s does not answer: %w", c.Socket, err).WithHint("is it running? docker version")
+	}
+}
+
+func isRefused(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+func unavailable(format string, args ...any) *agency.Error {
+	return agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: "+format, args...)
+}

@@ -1,0 +1,305 @@
+package sandbox
+
+import (
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agency"
+	"agency/internal/docker"
+	"agency/internal/file"
+	"agency/internal/killpoint"
+)
+
+// Carrier is the argument of agency's program that makes it stand for a container outside: the file
+// of the container follows, and the agent's command line. FirstInside is that of the first program
+// in the container.
+const (
+	Carrier     = "carry"
+	FirstInside = "first"
+)
+
+// linkInside is the folder of the link in a container.
+const linkInside = "/run/agency/link"
+
+// cargo is what a carrier needs to know. Its file is there before the container, and until that is
+// removed.
+type cargo struct {
+	Socket      string         `json:"socket"` // of the engine
+	Name        string         `json:"name"`
+	Image       string         `json:"image"`
+	Dir         string         `json:"dir"`
+	Link        string         `json:"link"` // folder of the link outside
+	Mark        []string       `json:"mark"`
+	Listens     bool           `json:"listens"`       // its network has a proxy
+	Note        string         `json:"note"`          // the file of an agency.EndNote
+	OutOfMemory agency.EndNote `json:"out_of_memory"` // the note for that end
+}
+
+// CargoFile is the file of a container in the folder of its attempt.
+const CargoFile = "container.json"
+
+// container makes the container of an attempt, and returns the command line that runs it.
+func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []string, env agency.Environ, err error) {
+	client, err := h.engine(ctx, c.Env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkImage(ctx, client, c.Image); err != nil {
+		return nil, nil, err
+	}
+	info, err := client.Info(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	of, err := containerOf(c, &info)
+	if err != nil {
+		return nil, nil, err
+	}
+	number := c.Run.Attempt.Number
+	k := cargo{
+		Socket: client.Socket, Name: fmt.Sprintf("agency-%s-%d", c.Run.ID, number), Image: c.Image, Dir: c.Run.Worktree,
+		Link: filepath.Join(c.Home, "link"), Mark: agency.AttemptMark(c.Run.ID, number), Listens: c.Sandbox.Network == agency.NetworkAllow,
+		Note: filepath.Join(c.Attempt, agency.EndNoteFile), OutOfMemory: outOfMemory(c.Run.Resources),
+	}
+	inside := append([]string{c.Program, Inside}, c.Argv...)
+	env = environment(c).WithoutFunc(func(name string) bool { return slices.Contains(ofMachine, name) && !slices.Contains(c.Set, name) })
+	if k.Listens {
+		var args []string
+		if args, env, err = listening(c, env); err != nil {
+			return nil, nil, err
+		}
+		inside = slices.Concat([]string{c.Program, Inside}, args, c.Argv)
+	}
+	if err := os.MkdirAll(k.Link, 0o700); err != nil {
+		return nil, nil, err
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := filepath.Join(c.Attempt, CargoFile)
+	if err := file.WriteDurable(at, data); err != nil {
+		return nil, nil, err
+	}
+	killpoint.At("container.intended")
+	if err := client.Create(ctx, k.Name, of); err != nil {
+		return nil, nil, startProblem(c.Image, err)
+	}
+	killpoint.At("container.created")
+	return append([]string{c.Program, Carrier, at}, inside...), env, nil
+}
+
+// ofMachine are the variables of the caller that name programs and files of the machine, which the
+// image has its own of.
+var ofMachine = []string{
+	"PATH", "SHELL", "EDITOR", "VISUAL", "PAGER", "LESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+}
+
+// containerOf returns what the container of an attempt is made of.
+func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, error) {
+	user := docker.User(info)
+	home := path.Clean(c.Env.Lookup("HOME"))
+	extra, err := configured(c, home)
+	if err != nil {
+		return nil, err
+	}
+	mounts := append(extra, state(c)...)
+	tmpfs := map[string]string{"/tmp": shared, "/var/tmp": shared, "/run": inMemoryOf("755", user)}
+	if path.IsAbs(home) && home != "/" {
+		tmpfs[home] = inMemoryOf("700", user)
+		for _, m := range mounts { // the engine would make these as root
+			for dir := filepath.Dir(m.path); above(home, dir) && dir != home; dir = filepath.Dir(dir) {
+				tmpfs[dir] = inMemoryOf("700", user)
+			}
+		}
+		mounts = append(mounts, mount{"--ro-bind", c.Git.User, filepath.Join(home, ".gitconfig")})
+	}
+	mounts = append(mounts, repository(c)...)
+	for _, path := range c.Reads {
+		mounts = append(mounts, mount{"--ro-bind", path, path})
+	}
+	for _, path := range c.Writes {
+		mounts = append(mounts, mount{"--bind", path, path})
+	}
+	mounts = append(mounts, mount{"--ro-bind", c.Program, c.Program}, mount{"--ro-bind", filepath.Join(c.Home, "link"), linkInside})
+	of := docker.Container{
+		Image: c.Image, User: user, Hostname: "sandbox", WorkingDir: "/", Env: []string{},
+		Entrypoint: []string{c.Program, FirstInside, linkInside}, Cmd: []string{},
+		Labels: labels(c),
+		HostConfig: docker.HostConfig{
+			NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
+			CgroupnsMode: "private", IpcMode: "private", Tmpfs: tmpfs, LogConfig: docker.LogConfig{Type: "none"},
+		},
+	}
+	if c.Sandbox.Network == agency.NetworkFull {
+		of.HostConfig.NetworkMode = "bridge"
+	}
+	if info.Has("selinux") { // otherwise it could not read what is not labelled for containers
+		of.HostConfig.SecurityOpt = append(of.HostConfig.SecurityOpt, "label=disable")
+	}
+	limited(&of.HostConfig, c.Run.Resources)
+	for _, m := range mounts {
+		of.HostConfig.Mounts = append(of.HostConfig.Mounts, docker.Mount{
+			Type: "bind", Source: m.from, Target: m.path, ReadOnly: m.how == "--ro-bind", BindOptions: &docker.BindOptions{Propagation: "rprivate"},
+		})
+		delete(of.HostConfig.Tmpfs, m.path)
+	}
+	return &of, nil
+}
+
+// limited sets the limits of a container.
+func limited(h *docker.HostConfig, r agency.Resources) {
+	// Without room for swap, a container would use twice its memory.
+	h.Memory, h.MemorySwap, h.PidsLimit, h.NanoCPUs = int64(r.Memory), int64(r.Memory), int64(r.Pids), int64(r.CPUs*1e9)
+	if r.OpenFiles > 0 {
+		h.Ulimits = []docker.Ulimit{{Name: "nofile", Soft: int64(r.OpenFiles), Hard: int64(r.OpenFiles)}}
+	}
+	if r.Tmp > 0 {
+		for path := range h.Tmpfs {
+			h.Tmpfs[path] += fmt.Sprintf(",size=%d", int64(r.Tmp))
+		}
+	}
+}
+
+// outOfMemory returns the note about an attempt that the kernel ended for its memory.
+func outOfMemory(r agency.Resources) agency.EndNote {
+	if r.Memory == 0 {
+		return agency.EndNote{Words: "out of memory: the machine had none left"}
+	}
+	return agency.EndNote{Code: agency.CodeLimitReached, Words: agency.ReachedLimit{Limit: agency.LimitMemory, Value: r.Memory.String()}.String()}
+}
+
+// The options of file systems in memory.
+const shared = "rw,exec,nosuid,nodev,mode=1777"
+
+func inMemoryOf(mode, user string) string {
+	uid, gid, _ := strings.Cut(user, ":")
+	return "rw,exec,nosuid,nodev,mode=" + mode + ",uid=" + uid + ",gid=" + gid
+}
+
+// The labels of a container.
+const (
+	labelHome    = "agency.home" // the data root
+	labelRun     = "agency.run"
+	labelAttempt = "agency.attempt"
+)
+
+func labels(c *agency.Confinement) map[string]string {
+	return map[string]string{
+		labelHome: dataRoot(c.Run), labelRun: string(c.Run.ID), labelAttempt: strconv.Itoa(c.Run.Attempt.Number),
+	}
+}
+
+// dataRoot returns the folder of agency's data, in which a run directory is runs/ID.
+func dataRoot(r *agency.Run) string { return filepath.Dir(filepath.Dir(r.Dir)) }
+
+// CheckImage returns E_SANDBOX_UNAVAILABLE, with what to do, unless the engine that an environment
+// names can start an image.
+func (h *Host) CheckImage(ctx context.Context, env agency.Environ, image string) error {
+	client, err := h.engine(ctx, env)
+	if err != nil {
+		return err
+	}
+	return checkImage(ctx, client, image)
+}
+
+// engine returns the engine that an environment names.
+func (h *Host) engine(ctx context.Context, env agency.Environ) (*docker.Client, error) {
+	if !supported {
+		return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: it needs Linux").WithHint("the level that works here is worktree")
+	}
+	if program, err := elf.Open(h.Program); err == nil {
+		defer func() { _ = program.Close() }()
+		if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+			return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: %s needs libraries that an image may not have", h.Program).
+				WithHint("use a release of agency, or build it with CGO_ENABLED=0; without it: --sandbox process")
+		}
+	}
+	socket, err := docker.SocketOf(env)
+	if err != nil {
+		return nil, withNearest(err)
+	}
+	client := docker.New(socket)
+	return client, withNearest(client.Open(ctx))
+}
+
+// withNearest adds the nearest level to the way out of an error.
+func withNearest(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := agency.AsError(err)
+	return e.WithHint("%s; without it: --sandbox process", e.Hint)
+}
+
+func checkImage(ctx context.Context, client *docker.Client, name string) error {
+	refused := func(format string, args ...any) *agency.Error {
+		return agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: "+format, args...)
+	}
+	switch {
+	case name == "":
+		return refused("no image is named for it").
+			WithHint("name one that has the agent's program and git, in agency.toml or in your configuration: [sandbox] image = \"...\"")
+	case !agency.ImageName(name):
+		return refused("%q is not the name of an image", name).WithHint("such as debian:12 or registry.example.com/team/image:tag")
+	}
+	image, err := client.Image(ctx, name)
+	switch {
+	case docker.Missing(err):
+		return refused("the image %s is not on this machine", name).WithHint("docker pull %s; agency itself fetches nothing", name)
+	case err != nil:
+		return err
+	case image.OS != "" && image.OS != "linux":
+		return refused("the image %s is for %s", name, image.OS).WithHint("name one for Linux")
+	case image.Architecture != "" && image.Architecture != runtime.GOARCH:
+		return refused("the image %s is for the processor %s, and this machine is %s", name, image.Architecture, runtime.GOARCH).
+			WithHint("docker pull --platform linux/%s %s", runtime.GOARCH, name)
+	}
+	return nil
+}
+
+// startProblem returns the error for a container that the engine did not make or start.
+func startProblem(image string, err error) error {
+	if agency.IsCode(err, agency.CodeSandboxUnavailable) {
+		return err
+	}
+	return agency.Errorf(agency.CodeSandboxUnavailable, "the engine could not start a container of %s: %w", image, err).
+		WithHint("docker logs and the log of the engine may tell more")
+}
+
+// Remove ends and removes the container of an attempt, whose folder is given. It returns nil when
+// there is none.
+func (h *Host) Remove(ctx context.Context, attempt string) error {
+	at := filepath.Join(attempt, CargoFile)
+	data, err := file.ReadRegular(at, 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var k cargo
+	if err == nil {
+		err = json.Unmarshal(data, &k)
+	}
+	if err != nil {
+		return err
+	}
+	client := docker.New(k.Socket)
+	if err := client.Open(ctx); err != nil {
+		return err
+	}
+	if err := client.Remove(ctx, k.Name); err != nil {
+		return fmt.Errorf("remove the container %s: %w", k.Name, err)
+	}
+	killpoint.At("container.removed")
+	return os.Remove(at)
+}

@@ -1,0 +1,198 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+)
+
+// Workings is what the first program of a container needs to know of processes.
+type Workings struct {
+	SetMark     func(mark []string) // of this process, and what it starts
+	HangupHelps func(pid int) bool  // a process that is to end by TERM may need HUP
+}
+
+// firstTime is how long the first program of a container waits for its carrier.
+const firstTime = 10 * time.Second
+
+// first is the first process of a container.
+type first struct {
+	Workings
+
+	conn     *net.UnixConn
+	terminal bool
+	agent    atomic.Int64 // the process of the agent; 0 before it started
+}
+
+// First is the first program in a container. It starts the agent with the files that the carrier
+// passes by the link in folder, passes on its signals, and waits for its end. No other process of
+// the container outlives the agent, and none outlives the carrier.
+func First(folder string, of Workings) int {
+	// No process in the container may look into this one.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return agency.ExitError
+	}
+	runtime.LockOSThread()
+	f := &first{Workings: of}
+	if err := f.connect(folder); err != nil {
+		fmt.Fprintln(os.Stderr, "agency: error: the container has no carrier:", err)
+		return agency.ExitError
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	pid, err := f.start()
+	if err != nil {
+		_ = send(f.conn, notice{Problem: err.Error()})
+		return agency.ExitError
+	}
+	_ = send(f.conn, notice{Started: true})
+	f.agent.Store(int64(pid))
+	go f.obey()
+	go func() {
+		for range signals { // docker stop
+			f.terminate()
+		}
+	}()
+	return f.reap(pid)
+}
+
+func (f *first) connect(folder string) error {
+	path, done, err := short(folder, socketOfLink)
+	if err != nil {
+		return err
+	}
+	defer done()
+	conn, err := (&net.Dialer{Timeout: firstTime}).Dial("unix", path)
+	if err != nil {
+		return err
+	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return errors.New("it is no unix socket")
+	}
+	f.conn = unixConn
+	return nil
+}
+
+// start starts the agent.
+func (f *first) start() (int, error) {
+	var s start
+	if err := f.conn.SetReadDeadline(time.Now().Add(firstTime)); err != nil {
+		return 0, err
+	}
+	files, err := receive(f.conn, &s)
+	if err != nil {
+		return 0, fmt.Errorf("take over the agent's files: %w", err)
+	}
+	if err := f.conn.SetReadDeadline(time.Time{}); err != nil {
+		return 0, err
+	}
+	if len(files) < 3 || len(s.Argv) == 0 {
+		return 0, errors.New("the carrier passed no files")
+	}
+	defer func() {
+		for _, fd := range files {
+			_ = unix.Close(fd)
+		}
+	}()
+	f.terminal = s.Terminal
+	f.SetMark(s.Mark)
+	attr := &syscall.ProcAttr{Dir: s.Dir, Env: overlay(os.Environ(), s.Env, filepath.Dir(s.Argv[0])), Sys: &syscall.SysProcAttr{Setsid: true, Setctty: s.Terminal}}
+	for _, fd := range files {
+		attr.Files = append(attr.Files, uintptr(fd))
+	}
+	pid, err := syscall.ForkExec(s.Argv[0], s.Argv, attr)
+	if err != nil {
+		return 0, fmt.Errorf("start %s in %s: %w", s.Argv[0], s.Dir, err)
+	}
+	return pid, nil
+}
+
+// usualPath is the PATH of an image that sets none.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// overlay returns the environment of an image with that of an attempt over it. A folder, that of
+// agency's program, comes last in PATH.
+func overlay(image, own agency.Environ, last string) []string {
+	replaced := func(name string) bool {
+		return name == "HOSTNAME" || slices.ContainsFunc(own, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	}
+	env := append(image.WithoutFunc(replaced), own...)
+	return append(env.Without("PATH"), "PATH="+cmp.Or(env.Lookup("PATH"), usualPath)+":"+last)
+}
+
+// obey does what the carrier orders, until it is gone; then everything ends.
+func (f *first) obey() {
+	for {
+		var o order
+		if _, err := receive(f.conn, &o); err != nil {
+			break
+		}
+		if sig := syscall.Signal(o.Signal); sig == unix.SIGTERM {
+			f.terminate()
+		} else if sig == unix.SIGINT || sig == unix.SIGQUIT {
+			_ = unix.Kill(-int(f.agent.Load()), sig)
+		}
+	}
+	_ = unix.Kill(-1, unix.SIGKILL)
+	os.Exit(agency.ExitError) //nolint:forbidigo // the end of the first program is that of its container
+}
+
+// terminate asks all processes to end, as the wrapper does outside.
+func (f *first) terminate() {
+	_ = unix.Kill(-1, unix.SIGTERM)
+	if pid := int(f.agent.Load()); f.terminal && f.HangupHelps(pid) {
+		_ = unix.Kill(pid, unix.SIGHUP)
+	}
+	_ = unix.Kill(-1, unix.SIGCONT)
+}
+
+// reap waits for all children. When the agent has ended, it ends the others, and tells the carrier
+// when none is left.
+func (f *first) reap(agent int) int {
+	end := notice{Ended: true}
+	for {
+		var wait unix.WaitStatus
+		pid, err := unix.Wait4(-1, &wait, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // no child is left, and so no process: orphans become children
+			end.Killed = killedForMemory()
+			_ = send(f.conn, end)
+			return end.Code
+		case pid == agent:
+			if end.Code = wait.ExitStatus(); wait.Signaled() {
+				end.Signal, end.Code = int(wait.Signal()), 128+int(wait.Signal())
+			}
+			_ = unix.Kill(-1, unix.SIGKILL)
+		}
+	}
+}
+
+// killedForMemory reports whether the kernel has ended a process of this container for its memory.
+// The engine itself tells it after the end of the container only.
+func killedForMemory() bool {
+	for _, path := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
+		data, _ := os.ReadFile(path)
+		for line := range strings.Lines(string(data)) {
+			if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok && n != "0" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package crash_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"agency/test/fixture"
+)
+
+// containerPoints are the points that only a run in a container has.
+var containerPoints = []string{"container.intended", "container.created", "container.removed"}
+
+// A daemon or a wrapper that is killed at any step of a container leaves none.
+func TestContainers(t *testing.T) {
+	t.Parallel()
+	if why := fixture.NoEngine(); why != "" || fixture.Race {
+		t.Skip("a Docker daemon cannot be started for this: " + why)
+	}
+	engine, err := fixture.SharedEngine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the agent does lasts until the end of the kill, but at the last point.
+	for _, c := range []struct{ point, victim, prompt string }{
+		{"container.intended", "daemon", "sleep 600"},
+		{"container.created", "daemon", "sleep 600"},
+		{"launch.written", "daemon", "sleep 600"},
+		{"wrapper.launched", "wrapper", "sleep 600"},
+		{"wrapper.forked", "wrapper", "sleep 600"},
+		{"wrapper.started", "wrapper", "sleep 600"},
+		{"container.removed", "daemon", "true"},
+	} {
+		t.Run(c.point, func(t *testing.T) {
+			begin := time.Now()
+			w := newWorld(t)
+			w.f.Env = append(w.f.Env, "DOCKER_HOST=unix://"+engine.Socket)
+			w.write("project/agency.toml", "[sandbox]\nimage = \""+fixture.Image+"\"\n")
+			w.write("killpoint", c.point)
+			w.start([]string{"run", "--sandbox", "container", "--network", "none", "--headless", "--runner", "shell", "--name", "boxed", "--prompt", c.prompt})
+			w.await("the point "+c.point, func() bool { data, _ := os.ReadFile(w.path("killpoint.hit")); return len(data) > 0 })
+			w.awaitClient()
+			w.must("ls", "--all")
+			w.await("the end of the container", func() bool {
+				files, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "*", "attempts", "*", "container.json"))
+				return len(files) == 0 && len(containers(w, engine)) == 0
+			})
+			runs, err := w.runs()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range runs {
+				if r.Name == "boxed" && (!r.final() || len(w.marked(r.ID)) > 0) {
+					t.Errorf("it is %s, and %v work on", r.State, w.marked(r.ID))
+				}
+			}
+			note(cell{"run in a container: " + c.point, c.victim, outcomeUndone, time.Since(begin)})
+		})
+	}
+}
+
+// containers returns the names of the containers of a world.
+func containers(w *world, engine *fixture.Engine) []string {
+	names, err := engine.Containers(w.t.Context(), "agency.home="+w.f.Data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return names
+}
