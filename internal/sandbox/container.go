@@ -219,19 +219,29 @@ func (h *Host) engine(ctx context.Context, env agency.Environ) (*docker.Client, 
 	if !supported {
 		return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: it needs Linux").WithHint("the level that works here is worktree")
 	}
-	if program, err := elf.Open(h.Program); err == nil {
-		defer func() { _ = program.Close() }()
-		if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-			return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: %s needs libraries that an image may not have", h.Program).
-				WithHint("use a release of agency, or build it with CGO_ENABLED=0; without it: --sandbox process")
-		}
-	}
 	socket, err := docker.SocketOf(env)
 	if err != nil {
 		return nil, withNearest(err)
 	}
 	client := docker.New(socket)
-	return client, withNearest(client.Open(ctx))
+	if err := client.Open(ctx); err != nil {
+		return nil, withNearest(err)
+	}
+	if needsLibraries(h.Program) {
+		return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: %s needs libraries that an image may not have", h.Program).
+			WithHint("use a release of agency, or build it with CGO_ENABLED=0; without it: --sandbox process")
+	}
+	return client, nil
+}
+
+// needsLibraries reports whether a program is linked to libraries of the system.
+func needsLibraries(program string) bool {
+	file, err := elf.Open(program)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	return slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
 // withNearest adds the nearest level to the way out of an error.
