@@ -37,11 +37,11 @@ demo: deps ## start three scripted agents on a clone of this repository and watc
 # One package at a time: each drives terminals and processes of its own, which wants a whole small machine.
 .PHONY: test
 test: deps ## run all tests
-	CGO_ENABLED=0 $(GO) test -p 1 -count=1 -timeout 20m ./...
+	CGO_ENABLED=0 $(GO) test -p 1 -parallel 4 -count=1 -timeout 20m ./...
 
 .PHONY: race
 race: deps ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -p 1 -race -count=1 -timeout 40m ./...
+	CGO_ENABLED=1 $(GO) test -p 1 -parallel 4 -race -count=1 -timeout 40m ./...
 
 .PHONY: conformance
 conformance: deps ## run the real coding agents under agency (installs them with npm)
