@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -45,6 +46,10 @@ const (
 //
 // The parts may be nil.
 func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
+	// One processor is enough to copy what an agent prints. With more, each heartbeat wakes a second
+	// thread that finds nothing to do, which costs as much as the heartbeat.
+	runtime.GOMAXPROCS(1)
+
 	// From the first moment, so that a stop during the start waits in the channel instead of
 	// killing the wrapper. Notify and not Ignore: the runner would inherit an ignored signal.
 	signals := make(chan os.Signal, 64)
