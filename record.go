@@ -75,10 +75,32 @@ type FileChange struct {
 	Path   string `json:"path"`
 }
 
+// FileDiff is a file in which two trees differ. A file that moved is one.
+type FileDiff struct {
+	Status  string `json:"status"` // A, M, D, T (another type), R (renamed) or C (copied)
+	Path    string `json:"path"`
+	From    string `json:"from"`  // where it was before; empty unless it was renamed or copied
+	Added   int    `json:"added"` // lines; 0 for a binary file
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary"`
+	Object  string `json:"object"` // git's name of its content now; zeros for a file that is gone
+}
+
+// DiffPart is how much of a difference is read.
+type DiffPart struct {
+	From  string // the commit that it is compared with
+	Limit int    // bytes of the patch
+	List  bool   // the files one by one, and no patch
+	File  string // the patch of this file alone, by its path now
+}
+
 // Diff is the difference between two commits, or a commit and a worktree. Its texts come from the
 // author of the changes: untrusted.
 type Diff struct {
+	From      string // the commit that it is compared with
+	Tree      string // git's name of all that it is compared with
 	Files     []FileChange
+	List      []FileDiff // only for a part that asks for it
 	Patch     string
 	Truncated bool // the patch is cut off, or files are left out
 	LeftOut   LeftOut

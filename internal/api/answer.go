@@ -44,11 +44,23 @@ type ShowOutputResponse struct {
 	Result string       `json:"result"` // the run's result, the first 64 KiB of output.md; empty while there is none
 }
 
-// DiffRunRequest asks for the changes of a run.
+// DiffRunRequest asks for the changes of a run: for all of them, for the list of the files, or for
+// one of these.
 type DiffRunRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle or id"`
 	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"default 131072, at most 4194304"`
+	List     bool   `json:"list,omitempty"` // list holds the files, and there is no patch
+	File     string `json:"file,omitempty"` // list holds this file, and patch its changes alone; a path of the list
+	// Base is what the work is compared with: base, the commit that the run began at, is the default;
+	// target is where it left the branch that it would land in, as agency review has it.
+	Base string `json:"base,omitempty"`
 }
+
+// What the work of a run is compared with.
+const (
+	DiffFromBase   = "base"
+	DiffFromTarget = "target"
+)
 
 // DiffRunResponse compares the worktree of a run with the commit that the run began at: commits,
 // changes and new files that are not ignored. When the worktree is gone, it compares the branch.
@@ -58,6 +70,8 @@ type DiffRunResponse struct {
 	Worktree   string              `json:"worktree_path"`
 	Repo       string              `json:"repo"` // root of the repository
 	BaseCommit string              `json:"base_commit"`
+	Revision   string              `json:"revision"` // of the work: another one has other content
+	List       []agency.FileDiff   `json:"list"`     // with list or file; a file that moved is one
 	Files      []agency.FileChange `json:"files"`
 	Patch      string              `json:"patch"`
 	Truncated  bool                `json:"truncated"` // the patch is cut off, or files are left out

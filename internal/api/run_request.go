@@ -78,6 +78,22 @@ type SendInputResponse struct {
 	Composer  string       `json:"composer"`  // with composer: the text in the agent's input box
 }
 
+// PressKeysRequest types a text, and then keys, into the terminal of a run. It is refused while the
+// terminal shows a dialog, and for another attempt than the client saw.
+type PressKeysRequest struct {
+	Run      string   `json:"run" jsonschema:"its name, handle or id"`
+	Attempt  int      `json:"attempt"`
+	PromptID string   `json:"prompt_id,omitempty"` // of the request that is open; while one is, other keys are refused
+	Text     string   `json:"text,omitempty"`      // without control characters
+	Keys     []string `json:"keys,omitempty"`      // enter, tab, backtab, escape, space, backspace, delete, arrows (up), home, end, page-up, page-down, ctrl-a to ctrl-z
+}
+
+// PressKeysResponse names the run that got the keys.
+type PressKeysResponse struct {
+	RunID   agency.RunID `json:"run_id"`
+	Attempt int          `json:"attempt"`
+}
+
 // ResumeRunRequest starts another attempt of a run.
 type ResumeRunRequest struct {
 	Run     string         `json:"run" jsonschema:"its name, handle or id"`

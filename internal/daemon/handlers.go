@@ -40,7 +40,7 @@ func (d *Daemon) routes() *http.ServeMux {
 
 // routeRuns serves the operations on runs, their snapshots and their checks.
 func routeRuns(d *Daemon, mux *http.ServeMux) {
-	runs := runOperations{d.sup, d.policy, d.Log, d.clock.Now, d.untilStop, d.store, d.verifier}
+	runs := runOperations{d.sup, d.policy, d.Log, d.clock.Now, d.untilStop, d.store, d.verifier, d.lander}
 	handle(d, mux, api.CreateRun, runs.createRun)
 	d.serveOperation(mux, api.ListRuns.Describe(), runs.listRuns)
 	handle(d, mux, api.ShowRun, runs.showRun)
@@ -50,6 +50,7 @@ func routeRuns(d *Daemon, mux *http.ServeMux) {
 	handle(d, mux, api.ShowOutput, runs.showOutput)
 	handle(d, mux, api.ShowScreen, runs.showScreen)
 	handle(d, mux, api.DiffRun, runs.diffRun)
+	handle(d, mux, api.PressKeys, runs.pressKeys)
 	handle(d, mux, api.SendInput, runs.sendInput)
 	handle(d, mux, api.StopRun, runs.stopRun)
 	handle(d, mux, api.ResumeRun, runs.resumeRun)

@@ -11,6 +11,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/file"
+	"agency/internal/lander"
 	"agency/internal/policy"
 	"agency/internal/resolve"
 	"agency/internal/sqlite"
@@ -28,6 +29,7 @@ type runOperations struct {
 	untilStop untilStop
 	store     *sqlite.Store
 	verifier  *verify.Verifier
+	lander    *lander.Lander
 }
 
 func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
@@ -162,6 +164,14 @@ func (o runOperations) sendInput(ctx context.Context, req api.SendInputRequest) 
 	return api.SendInputResponse{RunID: r.ID, Delivered: true, Confirmed: delivery.Confirmed, Effect: string(delivery.Effect), Composer: delivery.Composer}, nil
 }
 
+func (o runOperations) pressKeys(ctx context.Context, req api.PressKeysRequest) (api.PressKeysResponse, error) {
+	r, err := o.sup.Input.Press(ctx, supervisor.KeysRequest{Ref: req.Run, Attempt: req.Attempt, PromptID: req.PromptID, Text: req.Text, Keys: req.Keys})
+	if err != nil {
+		return api.PressKeysResponse{}, err
+	}
+	return api.PressKeysResponse{RunID: r.ID, Attempt: r.Attempt.Number}, nil
+}
+
 // stopRun stops a run. A run that has ended is fine.
 func (o runOperations) stopRun(ctx context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 	r, err := o.sup.StopRun(ctx, req.Run)
@@ -276,12 +286,23 @@ func (o runOperations) showScreen(ctx context.Context, req api.ShowScreenRequest
 }
 
 func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
-	r, diff, err := o.sup.Work.Diff(ctx, req.Run, req.MaxBytes)
+	part := agency.DiffPart{Limit: req.MaxBytes, List: req.List, File: req.File}
+	switch req.Base {
+	case "", api.DiffFromBase:
+	case api.DiffFromTarget:
+		var err error
+		if part.From, err = o.lander.Comments.Begin(ctx, lander.Request{Ref: req.Run}); err != nil {
+			return api.DiffRunResponse{}, err
+		}
+	default:
+		return api.DiffRunResponse{}, agency.Errorf(agency.CodeUsage, "%q is no base of a difference", req.Base).WithHint("one of: base, target")
+	}
+	r, diff, err := o.sup.Work.Diff(ctx, req.Run, part)
 	if err != nil {
 		return api.DiffRunResponse{}, err
 	}
 	return api.DiffRunResponse{
-		RunID: r.ID, Branch: r.Branch, Worktree: r.Worktree, Repo: r.Repo.Root, BaseCommit: r.Commit,
+		RunID: r.ID, Branch: r.Branch, Worktree: r.Worktree, Repo: r.Repo.Root, BaseCommit: diff.From, Revision: diff.Tree, List: diff.List,
 		Files: diff.Files, Patch: diff.Patch, Truncated: diff.Truncated, LeftOut: diff.LeftOut,
 	}, nil
 }

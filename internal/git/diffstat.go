@@ -53,19 +53,10 @@ func (g *Trees) diffStat(ctx context.Context, repo agency.Repo, worktree, from, 
 		}
 		deleted, _, _ := strings.Cut(rest, "\t")
 		stat.Files++
-		stat.Added += lines(added)
-		stat.Deleted += lines(deleted)
+		stat.Added += count(added)
+		stat.Deleted += count(deleted)
 	}
 	return stat, nil
-}
-
-// lines is a number of lines; a binary file has a dash instead.
-func lines(number string) int {
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // look is a tree to compare with. The objects of a worktree's are apart from those of the
@@ -110,5 +101,6 @@ func (l *look) run(ctx context.Context, most int, args ...string) (string, error
 	if l.saver != nil {
 		c.env = l.objects()
 	}
+	c.env = append(c.env, "GIT_LITERAL_PATHSPECS=1")
 	return l.git.do(ctx, c)
 }

@@ -234,7 +234,7 @@ func TestHostilePrograms(t *testing.T) {
 			if err != nil || !facts.Dirty {
 				t.Errorf("inspect: %+v, %v", facts, err)
 			}
-			_, err1 := h.g.Diff(ctx, h.repo, h.path, h.base, "", 1<<20)
+			_, err1 := h.g.Diff(ctx, h.repo, h.path, "", agency.DiffPart{From: h.base, Limit: 1 << 20})
 			_, err2 := h.g.DiffStat(ctx, h.repo, h.path, h.base, "")
 			_, err3 := h.g.Ignored(ctx, h.repo, h.path, []string{"a"})
 			_, _, err4 := h.g.File(ctx, h.repo, h.base, "a", 1<<10)

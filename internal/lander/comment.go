@@ -197,22 +197,46 @@ type lines struct {
 // lines returns the files in which a run changed something, since it left the target or landed
 // last.
 func (pl *planner) lines(ctx context.Context, repo agency.Repo, p *plan) (*lines, error) {
-	d := &lines{planner: pl, repo: repo, base: p.base, now: p.source.sealed, read: map[string][]string{}}
+	d := &lines{planner: pl, repo: repo, now: p.source.sealed, read: map[string][]string{}}
 	var err error
-	if d.base == "" {
-		bases, err := pl.Git.Bases(ctx, repo, p.targetOld, d.now)
-		if err != nil {
-			return nil, err
-		}
-		if d.base = p.targetOld; len(bases) > 0 {
-			d.base = bases[0]
-		}
+	if d.base, err = pl.begin(ctx, repo, p); err != nil {
+		return nil, err
 	}
 	if d.tree, err = pl.Git.Tree(ctx, repo, d.now); err != nil {
 		return nil, err
 	}
 	d.changes, err = pl.Git.Changes(ctx, repo, d.base, d.now)
 	return d, err
+}
+
+// begin returns the commit at which the work that is still to land begins: where it left the target,
+// or the source of the landing before.
+func (pl *planner) begin(ctx context.Context, repo agency.Repo, p *plan) (string, error) {
+	if p.base != "" {
+		return p.base, nil
+	}
+	bases, err := pl.Git.Bases(ctx, repo, p.targetOld, p.source.sealed)
+	if err != nil || len(bases) == 0 {
+		return p.targetOld, err
+	}
+	return bases[0], nil
+}
+
+// Begin returns the commit at which the work of a run begins that would land in a branch.
+func (cs *Comments) Begin(ctx context.Context, req Request) (string, error) {
+	r, err := cs.Runs.Resolve(ctx, req.Ref)
+	if err != nil {
+		return "", err
+	}
+	repo, err := cs.Repos.Of(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	p, err := cs.planWith(ctx, r, repo, req.Asked, cs.committed)
+	if err != nil {
+		return "", err
+	}
+	return cs.begin(ctx, repo, p)
 }
 
 // comment returns a remark as a comment on lines that are there.

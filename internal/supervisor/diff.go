@@ -18,30 +18,37 @@ const (
 	mostDiffFiles = 2000
 )
 
-// Diff returns what a run changed since its base commit: in its worktree, without ignored files, or
-// on its branch when the worktree is gone. The patch has at most limit bytes; 0 is 128 KiB. It is
-// safe for a terminal.
-func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, agency.Diff, error) {
+// Diff returns what a run changed since the commit of the part, or since its base commit when that
+// names none: in its worktree, without ignored files, or on its branch when the worktree is gone.
+// The limit of the patch is 128 KiB unless the part has one. It is safe for a terminal.
+func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*agency.Run, agency.Diff, error) {
 	r, err := w.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
-	if limit <= 0 {
-		limit = diffBytes
+	if part.Limit <= 0 {
+		part.Limit = diffBytes
 	}
+	part.Limit, part.From = min(part.Limit, mostDiff), cmp.Or(part.From, r.Commit)
 	repo, err := w.repos.Of(ctx, r)
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
-	diff, err := w.diff(ctx, r, repo, min(limit, mostDiff))
+	diff, err := w.diff(ctx, r, repo, part)
 	if err != nil {
 		return nil, agency.Diff{}, err
 	}
 	if len(diff.Files) > mostDiffFiles {
 		diff.Files, diff.Truncated = diff.Files[:mostDiffFiles], true
 	}
+	if len(diff.List) > mostDiffFiles {
+		diff.List, diff.Truncated = diff.List[:mostDiffFiles], true
+	}
 	for i := range diff.Files {
 		diff.Files[i].Path = plain.Visible(diff.Files[i].Path)
+	}
+	for i := range diff.List {
+		diff.List[i].Path, diff.List[i].From = plain.Visible(diff.List[i].Path), plain.Visible(diff.List[i].From)
 	}
 	for i := range diff.LeftOut.Named {
 		diff.LeftOut.Named[i].Path = plain.Visible(diff.LeftOut.Named[i].Path)
@@ -53,9 +60,9 @@ func (w *Work) Diff(ctx context.Context, ref string, limit int) (*agency.Run, ag
 // diff compares the worktree of a run, or its branch when the worktree is gone. A removal moves the
 // whole worktree away before it removes anything in it, so the diff is complete if the worktree is
 // still in place afterwards.
-func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit int) (agency.Diff, error) {
+func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, part agency.DiffPart) (agency.Diff, error) {
 	if r.RemovedAt == nil && !isGone(r.Worktree) {
-		diff, err := w.git.Diff(ctx, repo, r.Worktree, r.Commit, "", limit)
+		diff, err := w.git.Diff(ctx, repo, r.Worktree, "", part)
 		if !isGone(r.Worktree) {
 			return diff, err
 		}
@@ -64,7 +71,7 @@ func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, limit 
 	if err != nil {
 		return agency.Diff{}, err
 	}
-	return w.git.Diff(ctx, repo, r.Worktree, r.Commit, to, limit)
+	return w.git.Diff(ctx, repo, r.Worktree, to, part)
 }
 
 // left returns the commit with what is left of a run without a worktree: its newest snapshot, when

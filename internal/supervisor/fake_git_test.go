@@ -227,7 +227,7 @@ func (g *fakeGit) Inspect(context.Context, agency.Repo, string, string) (agency.
 }
 
 // Unmerged takes a snapshot for one of everything.
-func (g *fakeGit) Diff(context.Context, agency.Repo, string, string, string, int) (agency.Diff, error) {
+func (g *fakeGit) Diff(context.Context, agency.Repo, string, string, agency.DiffPart) (agency.Diff, error) {
 	return g.DiffFunc()
 }
 

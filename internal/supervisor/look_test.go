@@ -17,7 +17,7 @@ func TestDiffDuringRemoval(t *testing.T) {
 		_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", DeleteBranch: true})
 		return agency.Diff{Patch: "half of the files are deleted"}, err
 	}
-	_, diff, err := w.sup.Work.Diff(t.Context(), "fix-login", 0)
+	_, diff, err := w.sup.Work.Diff(t.Context(), "fix-login", agency.DiffPart{})
 	wantCode(t, err, agency.CodeInvalidState)
 	if e := agency.AsError(err); !strings.Contains(e.Message, "is gone, and so is its branch") || !strings.Contains(e.Hint, "nothing was saved of it") || diff.Patch != "" {
 		t.Errorf("got %+v, %s", e, diff.Patch)

@@ -111,7 +111,7 @@ type Git interface {
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
 	// Diff compares the commit from with the commit to or, when to is empty, with everything in a
 	// worktree except ignored files. The patch is cut off after limit bytes.
-	Diff(ctx context.Context, repo agency.Repo, worktree, from, to string, limit int) (agency.Diff, error)
+	Diff(ctx context.Context, repo agency.Repo, worktree, to string, part agency.DiffPart) (agency.Diff, error)
 	// DiffStat counts what Diff would show, and the commits.
 	DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
