@@ -57,6 +57,8 @@ type Attempt struct {
 	Network *NetworkUse `json:"network"`
 	// Limits is how its limits are enforced and which it reached; nil without any.
 	Limits *LimitUse `json:"limits"`
+	// Image is what its container was made of; nil without one.
+	Image *Image `json:"image"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Reported Observed `json:"-"`
 	// AgentState is the sum of this attempt's evidence.

@@ -125,6 +125,20 @@ func (s Sandbox) Enforces() []string {
 	return list
 }
 
+// Image is what a container is made of.
+type Image struct {
+	Name string `json:"name"` // as configured
+	ID   string `json:"id"`   // of its content, as the engine has it: the name may later mean another one
+}
+
+// String returns the image as users see it.
+func (i *Image) String() string {
+	if id := strings.TrimPrefix(i.ID, "sha256:"); len(id) >= 12 {
+		return i.Name + " (" + id[:12] + ")"
+	}
+	return i.Name
+}
+
 // ImageName reports whether a text can be the name of an image.
 func ImageName(text string) bool {
 	return text != "" && len(text) <= 255 && !strings.ContainsAny(text[:1], ".:/@-_") && !strings.ContainsFunc(text, func(r rune) bool {
@@ -181,7 +195,6 @@ type Confinement struct {
 	Set      []string // names of its variables that the user or agency set for it
 	Git      PrivateGit
 	Program  string   // agency's own
-	Image    string   // of the level container
 	Attempt  string   // folder of the attempt
 	Reads    []string // files of the attempt that the agent reads
 	Writes   []string // files of the attempt that the agent appends to; they exist

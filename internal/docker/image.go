@@ -10,6 +10,7 @@ import (
 
 // Image is what an engine knows of an image.
 type Image struct {
+	ID           string `json:"Id"`
 	Architecture string
 	OS           string `json:"Os"`
 }

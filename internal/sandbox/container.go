@@ -55,9 +55,6 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkImage(ctx, client, c.Image); err != nil {
-		return nil, nil, err
-	}
 	info, err := client.Info(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +65,7 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	}
 	number := c.Run.Attempt.Number
 	k := cargo{
-		Socket: client.Socket, Name: fmt.Sprintf("agency-%s-%d", c.Run.ID, number), Image: c.Image, Dir: c.Run.Worktree,
+		Socket: client.Socket, Name: fmt.Sprintf("agency-%s-%d", c.Run.ID, number), Image: c.Run.Attempt.Image.Name, Dir: c.Run.Worktree,
 		Link: filepath.Join(c.Home, "link"), Mark: agency.AttemptMark(c.Run.ID, number), Listens: c.Sandbox.Network == agency.NetworkAllow,
 		Note: filepath.Join(c.Attempt, agency.EndNoteFile), OutOfMemory: outOfMemory(c.Run.Resources),
 	}
@@ -94,7 +91,7 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	}
 	killpoint.At("container.intended")
 	if err := client.Create(ctx, k.Name, of); err != nil {
-		return nil, nil, startProblem(c.Image, err)
+		return nil, nil, startProblem(k.Image, err)
 	}
 	killpoint.At("container.created")
 	return append([]string{c.Program, Carrier, at}, inside...), env, nil
@@ -134,7 +131,7 @@ func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, e
 	}
 	mounts = append(mounts, mount{"--ro-bind", c.Program, c.Program}, mount{"--ro-bind", filepath.Join(c.Home, "link"), linkInside})
 	of := docker.Container{
-		Image: c.Image, User: user, Hostname: "sandbox", WorkingDir: "/", Env: []string{},
+		Image: c.Run.Attempt.Image.ID, User: user, Hostname: "sandbox", WorkingDir: "/", Env: []string{},
 		Entrypoint: []string{c.Program, FirstInside, linkInside}, Cmd: []string{},
 		Labels: labels(c),
 		HostConfig: docker.HostConfig{
@@ -204,12 +201,12 @@ func labels(c *agency.Confinement) map[string]string {
 // dataRoot returns the folder of agency's data, in which a run directory is runs/ID.
 func dataRoot(r *agency.Run) string { return filepath.Dir(filepath.Dir(r.Dir)) }
 
-// CheckImage returns E_SANDBOX_UNAVAILABLE, with what to do, unless the engine that an environment
-// names can start an image.
-func (h *Host) CheckImage(ctx context.Context, env agency.Environ, image string) error {
+// CheckImage returns an image that the engine which an environment names can start, or else
+// E_SANDBOX_UNAVAILABLE with what to do.
+func (h *Host) CheckImage(ctx context.Context, env agency.Environ, image string) (*agency.Image, error) {
 	client, err := h.engine(ctx, env)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return checkImage(ctx, client, image)
 }
@@ -253,30 +250,30 @@ func withNearest(err error) error {
 	return e.WithHint("%s; without it: --sandbox process", e.Hint)
 }
 
-func checkImage(ctx context.Context, client *docker.Client, name string) error {
+func checkImage(ctx context.Context, client *docker.Client, name string) (*agency.Image, error) {
 	refused := func(format string, args ...any) *agency.Error {
 		return agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: "+format, args...)
 	}
 	switch {
 	case name == "":
-		return refused("no image is named for it").
+		return nil, refused("no image is named for it").
 			WithHint("name one that has the agent's program and git, in agency.toml or in your configuration: [sandbox] image = \"...\"")
 	case !agency.ImageName(name):
-		return refused("%q is not the name of an image", name).WithHint("such as debian:12 or registry.example.com/team/image:tag")
+		return nil, refused("%q is not the name of an image", name).WithHint("such as debian:12 or registry.example.com/team/image:tag")
 	}
 	image, err := client.Image(ctx, name)
 	switch {
 	case docker.Missing(err):
-		return refused("the image %s is not on this machine", name).WithHint("docker pull %s; agency itself fetches nothing", name)
+		return nil, refused("the image %s is not on this machine", name).WithHint("docker pull %s; agency itself fetches nothing", name)
 	case err != nil:
-		return err
+		return nil, err
 	case image.OS != "" && image.OS != "linux":
-		return refused("the image %s is for %s", name, image.OS).WithHint("name one for Linux")
+		return nil, refused("the image %s is for %s", name, image.OS).WithHint("name one for Linux")
 	case image.Architecture != "" && image.Architecture != runtime.GOARCH:
-		return refused("the image %s is for the processor %s, and this machine is %s", name, image.Architecture, runtime.GOARCH).
+		return nil, refused("the image %s is for the processor %s, and this machine is %s", name, image.Architecture, runtime.GOARCH).
 			WithHint("docker pull --platform linux/%s %s", runtime.GOARCH, name)
 	}
-	return nil
+	return &agency.Image{Name: name, ID: image.ID}, nil
 }
 
 // startProblem returns the error for a container that the engine did not make or start.

@@ -15,9 +15,9 @@ import (
 type Sandbox interface {
 	// Check returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level.
 	Check(ctx context.Context, level agency.SandboxLevel) error
-	// CheckImage returns E_SANDBOX_UNAVAILABLE unless the engine that an environment names can start
-	// an image.
-	CheckImage(ctx context.Context, env agency.Environ, image string) error
+	// CheckImage returns an image that the engine which an environment names can start, or else
+	// E_SANDBOX_UNAVAILABLE.
+	CheckImage(ctx context.Context, env agency.Environ, name string) (*agency.Image, error)
 	// Remove ends and removes the container of an attempt, whose folder is given; nil when there is
 	// none.
 	Remove(ctx context.Context, attempt string) error
@@ -63,7 +63,7 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	c := agency.Confinement{
 		Sandbox: r.Sandbox, Settings: l.settings.Sandbox, State: state, Run: r, Hosts: hosts, Limits: limits,
 		Argv: l.command.Argv, Env: env, Set: slices.Concat(l.set, names(l.command.Env)), Git: git,
-		Image: l.image, Attempt: attempt, Program: la.Wrapper[0], Writes: []string{events}, Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
+		Attempt: attempt, Program: la.Wrapper[0], Writes: []string{events}, Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
 		c.Reads = append(c.Reads, filepath.Join(attempt, name))
@@ -72,11 +72,11 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	return argv, env, hosts, err
 }
 
-// checkSandbox returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level, for an image if
-// the level needs one.
-func (s *Supervisor) checkSandbox(ctx context.Context, level agency.SandboxLevel, env agency.Environ, image string) error {
+// checkSandbox returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level. It returns the image
+// of the level container.
+func (s *Supervisor) checkSandbox(ctx context.Context, level agency.SandboxLevel, env agency.Environ, image string) (*agency.Image, error) {
 	if level == agency.SandboxContainer {
 		return s.Sandbox.CheckImage(ctx, env, image)
 	}
-	return s.Sandbox.Check(ctx, level)
+	return nil, s.Sandbox.Check(ctx, level)
 }

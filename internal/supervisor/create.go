@@ -36,6 +36,7 @@ type NewRun struct {
 	repo    agency.Repo
 	inputs  []agency.Input
 	prompt  []byte
+	image   *agency.Image // of the level container
 	want    standby.Want
 	standby *standby.Taken // the run's worktree; nil makes one
 }
@@ -163,7 +164,8 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 	if _, err := s.Sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
 		return err
 	}
-	return s.checkSandbox(ctx, p.Spec.Sandbox, p.Env, p.Spec.Image)
+	p.image, err = s.checkSandbox(ctx, p.Spec.Sandbox, p.Env, p.Spec.Image)
+	return err
 }
 
 // planEnv sets the environment of the runner, finds its program there, and checks tmux.
@@ -247,7 +249,7 @@ func (s *Supervisor) materialise(p *NewRun, commit string) error {
 	}
 	first := agency.NewContract(now)
 	r.Attempt = agency.Attempt{
-		Number: 1, State: agency.Queued, Headless: spec.Headless != nil && *spec.Headless, CreatedAt: now,
+		Number: 1, State: agency.Queued, Headless: spec.Headless != nil && *spec.Headless, CreatedAt: now, Image: p.image,
 		Reported: agency.Observed{Contract: &first, At: now},
 	}
 	p.run = r

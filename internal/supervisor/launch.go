@@ -57,7 +57,6 @@ type launching struct {
 	env      []string // the runner's, without what agency adds
 	command  agency.Command
 	settings *agency.RunSettings
-	image    string   // of its spec, for the level container
 	hosts    []string // of its spec, which it reaches with the network allow
 	set      []string // the names of the variables that were set for the attempt
 	setup    *setup   // nil when the repository needs none, or it is done
@@ -117,7 +116,7 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 	if err != nil {
 		return err
 	}
-	l.hosts, l.image = spec.Hosts, spec.Image
+	l.hosts = spec.Hosts
 	l.command, r.Attempt.ConversationID, r.ConfigHash = command, command.ConversationID, configHash(&req, &command)
 	return nil
 }

@@ -181,7 +181,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if !resumption.Continued {
 		conversation = s.Random.uuid()
 	}
-	if err := s.checkSandbox(ctx, r.Sandbox.Level, req.Env, spec.Image); err != nil {
+	if next.Attempt.Image, err = s.checkSandbox(ctx, r.Sandbox.Level, req.Env, spec.Image); err != nil {
 		return nil, nil, err
 	}
 	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, set: append(names(settings.Env), names(req.Set)...)}

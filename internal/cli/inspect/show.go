@@ -124,6 +124,9 @@ func showAgent(field func(name, format string, args ...any), s *api.ShowRunRespo
 	field("runner", "%s", runner)
 	if r.Sandbox != agency.SandboxWorktree {
 		field("sandbox", "%s", agency.Sandbox{Level: r.Sandbox, Network: r.Network})
+		if r.Image != nil {
+			field("image", "%s", r.Image)
+		}
 		for _, what := range r.Enforces {
 			field("enforces", "%s", what)
 		}
