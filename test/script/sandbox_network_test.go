@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,22 +24,7 @@ func TestSandboxNetwork(t *testing.T) {
 		t.Skip("bubblewrap is not installed: make deps")
 	}
 	f := fixture.New(t, bin)
-	runFenced(t, f)
-	docs, err := os.ReadFile("../../docs/sandbox.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(docs), "These it tries with `--network allow`:")
-	_, table, _ = strings.Cut(table, "|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	found := ""
-	for line := range strings.Lines(f.Agency("logs", "fenced").Stdout) {
-		found += "| " + strings.Replace(strings.TrimSpace(line), ": ", " | ", 1) + " |\n"
-	}
-	t.Logf("\n%s", found)
-	if strings.TrimSpace(found) != strings.TrimSpace(table) {
-		t.Errorf("docs/sandbox.md has\n%s", table)
-	}
+	tryFenced(t, f, map[string]any{"sandbox": "process"})
 	for _, shown := range []struct{ command, want string }{
 		{"explain fenced", "was refused example.com:443: it is not on the list of hosts"},
 		{"events --run fenced", `"host":"here.localhost:443"`},
@@ -50,8 +36,37 @@ func TestSandboxNetwork(t *testing.T) {
 	}
 }
 
+// An agent in a container tries the same, and finds the same.
+func TestSandboxNetworkOfContainer(t *testing.T) {
+	t.Parallel()
+	f := withEngine(t)
+	tryFenced(t, f, map[string]any{"sandbox": "container", "image": fixture.Image})
+}
+
+// tryFenced runs the agent fenced in a sandbox, and compares what it found with docs/sandbox.md.
+func tryFenced(t *testing.T, f *fixture.Fixture, sandbox map[string]any) {
+	t.Helper()
+	runFenced(t, f, sandbox)
+	docs, err := os.ReadFile("../../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(docs), "These it tries with `--network allow`:")
+	_, table, _ = strings.Cut(table, "|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	found := ""
+	for line := range strings.Lines(f.Agency("logs", "fenced").Stdout) {
+		way, outcome, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		found += "| " + way + " | " + outcome + " | " + outcome + " |\n"
+	}
+	t.Logf("\n%s", found)
+	if strings.TrimSpace(found) != strings.TrimSpace(table) {
+		t.Errorf("docs/sandbox.md has\n%s", table)
+	}
+}
+
 // runFenced runs the agent fenced, which tries to reach what is outside its sandbox, to its end.
-func runFenced(t *testing.T, f *fixture.Fixture) {
+func runFenced(t *testing.T, f *fixture.Fixture, sandbox map[string]any) {
 	t.Helper()
 	target := outside(t, f)
 	_, port, err := net.SplitHostPort(target.TCP)
@@ -68,10 +83,12 @@ func runFenced(t *testing.T, f *fixture.Fixture) {
 	}
 	// The runner shell is sh, which cannot open connections.
 	prompt := "export TARGET='" + string(aim) + "' PORT=" + port + "; exec bash <<'EOF'\n" + string(script) + "EOF\n"
-	spec, err := json.Marshal(map[string]any{
+	asked := map[string]any{
 		"runner": map[string]any{"kind": "shell"}, "prompt": map[string]any{"text": prompt}, "headless": true, "name": "fenced",
-		"sandbox": "process", "network": "allow", "hosts": []string{"web.localhost:" + port, "*.here.localhost", "here.localhost"},
-	})
+		"network": "allow", "hosts": []string{"web.localhost:" + port, "*.here.localhost", "here.localhost"},
+	}
+	maps.Copy(asked, sandbox)
+	spec, err := json.Marshal(asked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,10 +25,12 @@ func TestWaysOutAreDocumented(t *testing.T) {
 	if strings.Count(found, "\n") < 50 {
 		t.Fatalf("the script lists only %q", found)
 	}
-	_, limits, _ := strings.Cut(string(hungry), "-- want.txt --\n")
+	_, limits, _ := strings.Cut(string(hungry), "-- ends.txt --\n")
+	limits = strings.Replace(limits, "-- want.txt --\n", "", 1)
 	found += limits
 	for line := range strings.Lines(found) {
-		if row := "| " + strings.Replace(strings.TrimSpace(line), ": ", " | ", 1) + " |\n"; !strings.Contains(string(docs), row) {
+		way, outcome, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if row := "| " + way + " | " + outcome + " | " + outcome + " |\n"; !strings.Contains(string(docs), row) {
 			t.Errorf("docs/sandbox.md has no row %q", row)
 		}
 	}
