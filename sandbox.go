@@ -139,6 +139,15 @@ func (i *Image) String() string {
 	return i.Name
 }
 
+// Container is a container that an attempt is in, or was in.
+type Container struct {
+	Name    string
+	Engine  string // the path of its socket
+	Home    string // the data root of its run
+	Run     RunID
+	Attempt int
+}
+
 // ImageName reports whether a text can be the name of an image.
 func ImageName(text string) bool {
 	return text != "" && len(text) <= 255 && !strings.ContainsAny(text[:1], ".:/@-_") && !strings.ContainsFunc(text, func(r rune) bool {

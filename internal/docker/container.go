@@ -2,8 +2,10 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Container is what a container is made of, in the words of the API.
@@ -63,6 +65,31 @@ type State struct {
 	OOMKilled bool
 	ExitCode  int
 	Error     string
+}
+
+// Listed is a container in a list.
+type Listed struct {
+	Names  []string // with a slash before each
+	Labels map[string]string
+}
+
+// Name returns the name of a container.
+func (l *Listed) Name() string {
+	if len(l.Names) == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(l.Names[0], "/")
+}
+
+// Labelled returns the containers, running or not, that have a label.
+func (c *Client) Labelled(ctx context.Context, label string) ([]Listed, error) {
+	filters, err := json.Marshal(map[string][]string{"label": {label}})
+	if err != nil {
+		return nil, err
+	}
+	var list []Listed
+	err = c.call(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"true"}, "filters": {string(filters)}}, nil, &list)
+	return list, err
 }
 
 // Create makes a container of this name. It does not start it.

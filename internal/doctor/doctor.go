@@ -91,6 +91,9 @@ type Deps struct {
 type Sandbox interface {
 	// Trials returns the outcome of every try to get out of one, or E_SANDBOX_UNAVAILABLE.
 	Trials(ctx context.Context) ([]agency.SandboxTrial, error)
+	// Containers returns the containers in the engine that an environment names, and in those that
+	// the attempts of a data root noted; away are those of engines that do not answer.
+	Containers(ctx context.Context, env agency.Environ, home string) (found, away []agency.Container)
 }
 
 // Doctor checks the machine.
@@ -131,7 +134,7 @@ func (d *Doctor) Look(ctx context.Context, req api.DoctorRequest) ([]api.Check, 
 		return nil, err
 	}
 	checks = append(checks, events)
-	orphans, err := d.orphans(ctx)
+	orphans, err := d.orphans(ctx, req.Env)
 	if err != nil {
 		return nil, err
 	}

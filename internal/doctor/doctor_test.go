@@ -76,6 +76,7 @@ func (m *machine) look(t *testing.T) string {
 		Daemon:  doctor.Daemon{Version: "1", Started: time.Now(), Config: cfg}, Active: active,
 		State: func() api.DaemonConfig { return m.state }, Room: func() error { return m.room },
 		Standbys:   func() []agency.Standby { return m.standbys },
+		Sandbox:    outcomes{},
 		StaleFiles: func() map[agency.SessionID]string { return nil },
 		Serving:    runner.Serving{Lock: filepath.Join(m.home, "agencyd.lock")}, Now: time.Now, Elapsed: time.Since,
 	}}

@@ -19,9 +19,9 @@ import (
 	"agency/internal/runner"
 )
 
-// orphans finds tmux sessions, worktrees, run directories and processes that no row of the record
+// orphans finds tmux sessions, worktrees, run directories, containers and processes that no row of the record
 // knows, or that should be gone.
-func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
+func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, error) {
 	runs, err := d.Store.Runs(ctx, agency.Filter{Removed: true})
 	if err != nil {
 		return nil, err
@@ -82,6 +82,7 @@ func (d *Doctor) orphans(ctx context.Context) ([]api.Check, error) {
 		}
 		orphan("run directory", path, fix)
 	}
+	d.containers(ctx, env, runs, orphan)
 	processes, notes := d.checkProcesses(runs)
 	if checks = append(checks, processes...); len(checks) == 0 {
 		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})

@@ -14,6 +14,10 @@ type outcomes []agency.SandboxTrial
 
 func (o outcomes) Trials(context.Context) ([]agency.SandboxTrial, error) { return o, nil }
 
+func (outcomes) Containers(context.Context, agency.Environ, string) (found, away []agency.Container) {
+	return nil, nil
+}
+
 // A way that a sandbox is to refuse and does not is a finding; one that it leaves open is none.
 func TestOpenWayOutIsFound(t *testing.T) {
 	t.Parallel()

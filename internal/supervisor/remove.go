@@ -75,6 +75,9 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
 	if removal.Already = r.RemovedAt != nil; removal.Already {
+		if err := s.settler.endContainer(ctx, r); err != nil {
+			return nil, err
+		}
 		return removal, s.remover.removeRest(ctx, r, req, removal)
 	}
 	if !r.Attempt.State.Final() {
