@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -91,8 +92,39 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Args, completion.RunE, completion.DisableFlagsInUseLine = cobra.ArbitraryArgs, command.HelpOrUnknown, true
+	bash, _, _ := completion.Find([]string{"bash"})
+	script := bash.RunE
+	bash.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := script(cmd, args); err != nil {
+			return err
+		}
+		_, err := io.WriteString(cmd.OutOrStdout(), bashAlone)
+		return err
+	}
 	return root
 }
+
+// bashAlone lets the library's script for bash work without the package bash-completion, which
+// joins the words that bash splits at = and colons.
+const bashAlone = `
+if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    __agency_init_completion()
+    {
+        COMPREPLY=() words=() cword=0
+        local i
+        for ((i = 0; i <= COMP_CWORD; i++)); do
+            if ((i > 0)) && [[ ${COMP_WORDS[i]} == [=:]* || ${COMP_WORDS[i-1]} == [=:] ]]; then
+                words[cword]+=${COMP_WORDS[i]}
+            else
+                ((i == 0)) || ((++cword))
+                words[cword]=${COMP_WORDS[i]}
+            fi
+        done
+        cur=${words[cword]}
+        prev=${words[cword > 0 ? cword - 1 : 0]}
+    }
+fi
+`
 
 // configFlag is --config. A file that does not exist is refused where the flag is read, so that no
 // command goes on without it, also none that reads no configuration. Completion goes on: a shell has

@@ -13,6 +13,7 @@ import (
 func TestCompletionInShells(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ load, args string }{
+		"bash": {"PS1='here: '; source agency.bash", "--norc -i"},
 		"zsh":  {"autoload -U compinit; compinit -u -D; PS1='%1~: '; source agency.zsh", "-f -i"},
 		"fish": {"function fish_prompt; echo 'here: '; end; source agency.fish", "-N -i"},
 	} {
