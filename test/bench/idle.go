@@ -66,11 +66,12 @@ func startSleeper(ctx context.Context, w *world, repo string) (int, error) {
 	return shown.Attempts[0].Wrapper.PID, nil
 }
 
-// idle measures during a whole interval of the daemon's rescan, 30 seconds, after another one in
-// which the start of the runs has died down.
+// idle measures during a whole interval of the daemon's rescan, 30 seconds. It begins when the
+// start of the runs has died down and the daemon has looked at each silent one, which it does once,
+// 90 seconds after the last output.
 func idle(ctx context.Context, b *bench, daemon int, wrappers []int, cpu *bar) error {
 	window := time.Duration(b.reps(30, 5)) * time.Second
-	if err := pause(ctx, window+5*time.Second); err != nil {
+	if err := pause(ctx, time.Duration(b.reps(110, 10))*time.Second); err != nil {
 		return err
 	}
 	before, err := usageOf(append([]int{daemon}, wrappers...))
