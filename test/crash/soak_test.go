@@ -54,12 +54,18 @@ func TestSoak(t *testing.T) {
 		lives.Go(func() {
 			for seed, more := s.next(); more; seed, more = s.next() {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { newLife(t, s, seed).live() })
+				t.Log(s.progress()) // a soak that is ended early has said how far it came
 			}
 		})
 	}
 	lives.Wait()
-	t.Logf("%d kills in %d worlds and %d rounds, %s; %d violations\nfaults: %s\nclients: %s", s.kills(), s.lives, s.rounds,
-		time.Since(begin).Round(time.Second), s.broken, counts(s.hurt), counts(s.ran))
+	t.Logf("%s, in %s\nfaults: %s\nclients: %s", s.progress(), time.Since(begin).Round(time.Second), counts(s.hurt), counts(s.ran))
+}
+
+func (s *soak) progress() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%d kills in %d worlds and %d rounds; %d violations", s.kills(), s.lives, s.rounds, s.broken)
 }
 
 // next returns the seed of another life, until there were enough kills.
