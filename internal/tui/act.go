@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/field"
+	"agency/internal/tui/page"
 )
 
 // named returns the runs as a sentence names them.
@@ -20,10 +21,10 @@ func named(runs []api.Run) string {
 }
 
 // each acts on runs one after the other and goes on after a failure, which is what is said then.
-func (m *Model) each(runs []api.Run, done string, act func(ctx context.Context, run string) error) tea.Cmd {
-	ctx := m.ctx
-	m.list.Unmark()
-	return tea.Batch(m.say(named(runs)+" …"), func() tea.Msg {
+func (b *board) each(runs []api.Run, done string, act func(ctx context.Context, run string) error) tea.Cmd {
+	ctx := b.desk.Ctx
+	b.list.Unmark()
+	return tea.Batch(b.desk.Say(named(runs)+" …"), func() tea.Msg {
 		var failed error
 		for i := range runs {
 			if err := act(ctx, string(runs[i].ID)); err != nil {
@@ -31,72 +32,70 @@ func (m *Model) each(runs []api.Run, done string, act func(ctx context.Context, 
 				failed = agency.Errorf(e.Code, "%s: %s", runs[i].Ref(), e.Message).WithHint("%s", e.Hint)
 			}
 		}
-		return actedMsg{named(runs) + " " + done, failed}
+		return page.Acted{Text: named(runs) + " " + done, Err: failed}
 	})
 }
 
 // confirmed asks before an action on the marked runs, or on the one under the cursor.
-func (m *Model) confirmed(ask string, do func(runs []api.Run) tea.Cmd) tea.Cmd {
-	runs := m.list.Targets()
+func (b *board) confirmed(ask string, do func(runs []api.Run) tea.Cmd) tea.Cmd {
+	runs := b.list.Targets()
 	if len(runs) == 0 {
-		return m.say("there is no run")
+		return b.desk.Say("there is no run")
 	}
-	m.mode = confirming
-	m.question = question{fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return do(runs) }}
-	return nil
+	return b.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return do(runs) })
 }
 
-func (m *Model) stop(string) tea.Cmd {
-	return m.confirmed("stop %s? the worktree stays", func(runs []api.Run) tea.Cmd {
-		return m.each(runs, "stopped", func(ctx context.Context, run string) error {
-			_, err := m.o.Daemon.StopRun(ctx, api.RunRequest{Run: run})
+func (b *board) stop(string) tea.Cmd {
+	return b.confirmed("stop %s? the worktree stays", func(runs []api.Run) tea.Cmd {
+		return b.each(runs, "stopped", func(ctx context.Context, run string) error {
+			_, err := b.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
 			return err
 		})
 	})
 }
 
-func (m *Model) remove(string) tea.Cmd {
-	return m.confirmed("remove %s? unsaved work is saved first", func(runs []api.Run) tea.Cmd {
-		return m.each(runs, "removed", func(ctx context.Context, run string) error {
-			_, err := m.o.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
+func (b *board) remove(string) tea.Cmd {
+	return b.confirmed("remove %s? unsaved work is saved first", func(runs []api.Run) tea.Cmd {
+		return b.each(runs, "removed", func(ctx context.Context, run string) error {
+			_, err := b.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
 			return err
 		})
 	})
 }
 
-func (m *Model) resume(string) tea.Cmd {
-	return m.confirmed("resume %s?", func(runs []api.Run) tea.Cmd {
-		return m.each(runs, "resumed", func(ctx context.Context, run string) error {
-			_, err := m.o.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: m.o.Env, Config: m.o.Config})
+func (b *board) resume(string) tea.Cmd {
+	return b.confirmed("resume %s?", func(runs []api.Run) tea.Cmd {
+		return b.each(runs, "resumed", func(ctx context.Context, run string) error {
+			_, err := b.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: b.desk.Env, Config: b.desk.Config})
 			return err
 		})
 	})
 }
 
-func (m *Model) snapshot(string) tea.Cmd {
-	runs := m.list.Targets()
+func (b *board) snapshot(string) tea.Cmd {
+	runs := b.list.Targets()
 	if len(runs) == 0 {
-		return m.say("there is no run")
+		return b.desk.Say("there is no run")
 	}
-	return m.each(runs, "saved", func(ctx context.Context, run string) error {
-		_, err := m.o.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
+	return b.each(runs, "saved", func(ctx context.Context, run string) error {
+		_, err := b.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
 		return err
 	})
 }
 
 // startSend begins a message to the marked runs, or to the one under the cursor.
-func (m *Model) startSend(string) tea.Cmd {
-	m.targets = m.list.Targets()
-	if len(m.targets) == 0 {
-		return m.say("there is no run")
+func (b *board) startSend(string) tea.Cmd {
+	b.targets = b.list.Targets()
+	if len(b.targets) == 0 {
+		return b.desk.Say("there is no run")
 	}
-	m.mode, m.field = sending, field.New("")
+	b.typing, b.field = sending, field.New("")
 	return nil
 }
 
-func (m *Model) send(text string) tea.Cmd {
-	return m.each(m.targets, "got the message", func(ctx context.Context, run string) error {
-		resp, err := m.o.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
+func (b *board) send(text string) tea.Cmd {
+	return b.each(b.targets, "got the message", func(ctx context.Context, run string) error {
+		resp, err := b.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
 		if err == nil && !resp.Confirmed {
 			return agency.Errorf(agency.CodeInvalidState, "the message was typed, but its agent was not seen to take it")
 		}

@@ -36,17 +36,17 @@ func fields() []string {
 }
 
 // changed asks for the list, now or when the one that is asked for has come.
-func (m *Model) changed() tea.Cmd {
-	if m.feed.asked {
-		m.feed.stale = true
+func (b *board) changed() tea.Cmd {
+	if b.feed.asked {
+		b.feed.stale = true
 		return nil
 	}
-	return m.fetch()
+	return b.fetch()
 }
 
-func (m *Model) fetch() tea.Cmd {
-	m.feed.asked, m.feed.stale = true, false
-	ctx, list := m.ctx, m.o.Daemon.ListRuns
+func (b *board) fetch() tea.Cmd {
+	b.feed.asked, b.feed.stale = true, false
+	ctx, list := b.desk.Ctx, b.desk.Daemon.ListRuns
 	return func() tea.Msg {
 		begun := time.Now()
 		resp, err := list(ctx, api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed})
@@ -54,19 +54,19 @@ func (m *Model) fetch() tea.Cmd {
 	}
 }
 
-func (m *Model) listed(msg runsMsg) tea.Cmd {
-	m.feed.asked = false
+func (b *board) listed(msg runsMsg) tea.Cmd {
+	b.feed.asked = false
 	if msg.err != nil {
-		m.away = agency.AsError(msg.err).Message
+		b.away = agency.AsError(msg.err).Message
 		return nil
 	}
-	m.loaded, m.away = true, ""
-	m.list.Set(msg.resp.Runs)
-	if !m.feed.stale {
+	b.loaded, b.away = true, ""
+	b.list.Set(msg.resp.Runs)
+	if !b.feed.stale {
 		return nil
 	}
-	m.feed.asked = true
-	return m.later(max(feedEvery, 4*msg.took), fetchMsg{})
+	b.feed.asked = true
+	return b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{})
 }
 
 // eye is the look at the screen of the chosen run. Only the newest turn counts.
@@ -98,45 +98,45 @@ type (
 
 // watch looks at the run under the cursor when that is another than before, and at none when the
 // pane is hidden.
-func (m *Model) watch() tea.Cmd {
+func (b *board) watch() tea.Cmd {
 	want := agency.RunID("")
-	if r := m.list.Chosen(); r != nil && m.paneShown() {
+	if r := b.list.Chosen(); r != nil && b.paneShown() {
 		want = r.ID
 	}
-	if want == m.eye.run && m.pane.Tab == m.eye.tab {
+	if want == b.eye.run && b.pane.Tab == b.eye.tab {
 		return nil
 	}
-	if m.eye.cancel != nil {
-		m.eye.cancel()
+	if b.eye.cancel != nil {
+		b.eye.cancel()
 	}
-	turn := m.eye.turn + 1
-	m.eye = eye{run: want, tab: m.pane.Tab, turn: turn}
-	m.pane.Clear(m.pane.Tab)
+	turn := b.eye.turn + 1
+	b.eye = eye{run: want, tab: b.pane.Tab, turn: turn}
+	b.pane.Clear(b.pane.Tab)
 	if want == "" {
 		return nil
 	}
-	m.eye.ctx, m.eye.cancel = context.WithCancel(m.ctx)
-	return m.later(lookSoon, lookMsg{turn})
+	b.eye.ctx, b.eye.cancel = context.WithCancel(b.desk.Ctx)
+	return b.desk.Later(lookSoon, lookMsg{turn})
 }
 
 // look asks for the screen: at once when there is none yet, else for the next one.
-func (m *Model) look(turn int) tea.Cmd {
-	if turn != m.eye.turn || m.eye.run == "" {
+func (b *board) look(turn int) tea.Cmd {
+	if turn != b.eye.turn || b.eye.run == "" {
 		return nil
 	}
-	if m.eye.tab != preview.Screen {
-		return m.read(turn)
+	if b.eye.tab != preview.Screen {
+		return b.read(turn)
 	}
-	ctx, show := m.eye.ctx, m.o.Daemon.ShowScreen
-	req := api.ShowScreenRequest{Run: string(m.eye.run), Seen: m.pane.Screen.Revision, Wait: lookWait.Milliseconds()}
+	ctx, show := b.eye.ctx, b.desk.Daemon.ShowScreen
+	req := api.ShowScreenRequest{Run: string(b.eye.run), Seen: b.pane.Screen.Revision, Wait: lookWait.Milliseconds()}
 	return func() tea.Msg {
 		resp, err := show(ctx, req)
 		return screenMsg{turn, resp, err}
 	}
 }
 
-func (m *Model) shown(msg screenMsg) tea.Cmd {
-	if msg.turn != m.eye.turn || m.eye.run == "" {
+func (b *board) saw(msg screenMsg) tea.Cmd {
+	if msg.turn != b.eye.turn || b.eye.run == "" {
 		return nil
 	}
 	next := lookEvery
@@ -144,10 +144,10 @@ func (m *Model) shown(msg screenMsg) tea.Cmd {
 	case msg.err != nil:
 		next = lookAgain
 	default:
-		m.pane.Show(m.eye.run, &msg.resp.Screen)
-		if agency.Environ(m.o.Env).Lookup("SSH_TTY") != "" {
+		b.pane.Show(b.eye.run, &msg.resp.Screen)
+		if agency.Environ(b.desk.Env).Lookup("SSH_TTY") != "" {
 			next = lookSlow
 		}
 	}
-	return m.later(next, lookMsg{msg.turn})
+	return b.desk.Later(next, lookMsg{msg.turn})
 }

@@ -1,26 +1,14 @@
 package tui
 
 import (
-	"slices"
-
 	tea "charm.land/bubbletea/v2"
 
+	"agency/internal/tui/diff"
 	"agency/internal/tui/field"
+	"agency/internal/tui/page"
+	"agency/internal/tui/palette"
 	"agency/internal/tui/preview"
 )
-
-// binding is a row of the one table of keys: what a key does, in the footer, in the help, in the
-// palette and in docs/tui.md.
-type binding struct {
-	keys  []string // as bubbletea names them
-	shown string   // as users read them
-	does  string   // in the help
-	short string   // in the footer; empty keeps it out
-	group string
-	act   func(m *Model, key string) tea.Cmd
-}
-
-func (b *binding) has(key string) bool { return slices.Contains(b.keys, key) }
 
 // The groups of the help.
 const (
@@ -31,60 +19,104 @@ const (
 	groupAll    = "Everywhere"
 )
 
-// bindings returns the table of keys. Each call builds it, since only the dashboard needs it.
-func bindings() []binding {
-	move := func(by int) func(m *Model, _ string) tea.Cmd {
-		return func(m *Model, _ string) tea.Cmd { m.list.Move(by); return nil }
+// bindings returns the table of the keys that do something now: those of what is shown, and those
+// that work everywhere.
+func (m *Model) bindings() []page.Binding {
+	table := m.now().Bindings()
+	if m.page != nil {
+		table = append(table, page.Binding{Keys: []string{"q", "esc"}, Shown: "q, esc", Does: "back to the list", Short: "back", Group: groupAll, Act: page.Run(m.leave)})
 	}
-	next := func(step int) func(m *Model, _ string) tea.Cmd {
-		return func(m *Model, _ string) tea.Cmd {
-			if !m.list.Next(step) {
-				return m.say("no run needs you")
+	table = append(table,
+		page.Binding{Keys: []string{"?"}, Shown: "?", Does: "these keys", Short: "help", Group: groupAll, Act: page.Do(func() { m.helping = true })},
+		page.Binding{Keys: []string{":"}, Shown: ":", Does: "all commands, by letters of their words", Short: "commands", Group: groupAll, Act: page.Do(func() { m.palette = palette.New(m.bindings()) })},
+	)
+	if m.page == nil {
+		table = append(table, page.Binding{Keys: []string{"q"}, Shown: "q", Does: "leave; the runs go on", Short: "quit", Group: groupAll, Act: func(string) tea.Cmd { return tea.Quit }})
+	}
+	return table
+}
+
+// Bindings implements page.Page.
+func (b *board) Bindings() []page.Binding {
+	table := b.moves()
+	for _, part := range [][]page.Binding{b.answers(), b.acts(), b.looks()} {
+		table = append(table, part...)
+	}
+	return table
+}
+
+func (b *board) moves() []page.Binding {
+	next := func(step int) func(string) tea.Cmd {
+		return func(string) tea.Cmd {
+			if !b.list.Next(step) {
+				return b.desk.Say("no run needs you")
 			}
 			return nil
 		}
 	}
-	tab := func(tab preview.Tab) func(m *Model, _ string) tea.Cmd {
-		return func(m *Model, _ string) tea.Cmd { return m.show(tab) }
+	return []page.Binding{
+		{Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next run", Group: groupMove, Act: page.Do(func() { b.list.Move(1) })},
+		{Keys: []string{"k", "up"}, Shown: "k, up", Does: "the run before", Group: groupMove, Act: page.Do(func() { b.list.Move(-1) })},
+		{Keys: []string{"ctrl+d", "pgdown"}, Shown: "ctrl-d", Does: "half a page down", Group: groupMove, Act: page.Do(func() { b.list.Page(1) })},
+		{Keys: []string{"ctrl+u", "pgup"}, Shown: "ctrl-u", Does: "half a page up", Group: groupMove, Act: page.Do(func() { b.list.Page(-1) })},
+		{Keys: []string{"g", "home"}, Shown: "g", Does: "the first run", Group: groupMove, Act: page.Do(func() { b.list.End(false) })},
+		{Keys: []string{"G", "end"}, Shown: "G", Does: "the last run", Group: groupMove, Act: page.Do(func() { b.list.End(true) })},
+		{Keys: []string{"w"}, Shown: "w", Does: "the next run that needs you", Short: "next", Group: groupMove, Act: next(1)},
+		{Keys: []string{"W"}, Shown: "W", Does: "the run before that needs you", Group: groupMove, Act: next(-1)},
 	}
-	return []binding{
-		{[]string{"j", "down"}, "j, down", "the next run", "", groupMove, move(1)},
-		{[]string{"k", "up"}, "k, up", "the run before", "", groupMove, move(-1)},
-		{[]string{"ctrl+d", "pgdown"}, "ctrl-d", "half a page down", "", groupMove, func(m *Model, _ string) tea.Cmd { m.list.Page(1); return nil }},
-		{[]string{"ctrl+u", "pgup"}, "ctrl-u", "half a page up", "", groupMove, func(m *Model, _ string) tea.Cmd { m.list.Page(-1); return nil }},
-		{[]string{"g", "home"}, "g", "the first run", "", groupMove, func(m *Model, _ string) tea.Cmd { m.list.End(false); return nil }},
-		{[]string{"G", "end"}, "G", "the last run", "", groupMove, func(m *Model, _ string) tea.Cmd { m.list.End(true); return nil }},
-		{[]string{"w"}, "w", "the next run that needs you", "next", groupMove, next(1)},
-		{[]string{"W"}, "W", "the run before that needs you", "", groupMove, next(-1)},
-		{[]string{"a"}, "a", "allow this once", "allow", groupAnswer, (*Model).allow},
-		{[]string{"r"}, "r", "reject, or give no answer to a question", "reject", groupAnswer, (*Model).reject},
-		{[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, "1-9", "choose an option of the question", "", groupAnswer, (*Model).choose},
-		{[]string{"i"}, "i", "reply in your own words", "reply", groupAnswer, (*Model).startReply},
-		{[]string{"enter"}, "enter", "attach to its terminal; tmux's own detach comes back", "attach", groupAct, (*Model).attach},
-		{[]string{"s"}, "s", "send a message, typed into its terminal", "", groupAct, (*Model).startSend},
-		{[]string{"x"}, "x", "stop, after a y", "", groupAct, (*Model).stop},
-		{[]string{"R"}, "R", "resume, after a y", "", groupAct, (*Model).resume},
-		{[]string{"D"}, "D", "remove an ended run, after a y; its work is saved first", "", groupAct, (*Model).remove},
-		{[]string{"b"}, "b", "save its work in a snapshot", "", groupAct, (*Model).snapshot},
-		{[]string{"space"}, "space", "mark, for an action on several", "", groupAct, func(m *Model, _ string) tea.Cmd { m.list.Mark(); return nil }},
-		{[]string{"d"}, "d", "what it changed", "diff", groupLook, tab(preview.Diff)},
-		{[]string{"e"}, "e", "why it has its status", "", groupLook, tab(preview.Why)},
-		{[]string{"l"}, "l", "the end of its log", "", groupLook, tab(preview.Log)},
-		{[]string{"v"}, "v", "its screen", "", groupLook, tab(preview.Screen)},
-		{[]string{"/"}, "/", "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", "filter", groupLook, func(m *Model, _ string) tea.Cmd {
-			m.mode, m.field = filtering, field.New(m.list.Filtered())
-			return nil
-		}},
-		{[]string{"esc"}, "esc", "end the filter and the marks", "", groupLook, func(m *Model, _ string) tea.Cmd {
-			m.list.Unmark()
-			m.list.Filter("")
-			return nil
-		}},
-		{[]string{"J", "shift+down"}, "J", "scroll the pane down", "", groupLook, func(m *Model, _ string) tea.Cmd { m.pane.ScrollBy(max(m.pane.Height()/2, 1)); return nil }},
-		{[]string{"K", "shift+up"}, "K", "scroll the pane up", "", groupLook, func(m *Model, _ string) tea.Cmd { m.pane.ScrollBy(-max(m.pane.Height()/2, 1)); return nil }},
-		{[]string{"+"}, "+", "give the pane the whole screen, or a part of it again", "", groupLook, func(m *Model, _ string) tea.Cmd { m.big, m.hidden = !m.big, false; return nil }},
-		{[]string{"_"}, "_", "hide the pane, or show it again", "", groupLook, func(m *Model, _ string) tea.Cmd { m.hidden, m.big = !m.hidden, false; return nil }},
-		{[]string{"?"}, "?", "these keys", "help", groupAll, func(m *Model, _ string) tea.Cmd { m.mode = helping; return nil }},
-		{[]string{"q", "ctrl+c"}, "q", "leave; the runs go on", "quit", groupAll, func(*Model, string) tea.Cmd { return tea.Quit }},
+}
+
+func (b *board) answers() []page.Binding {
+	return []page.Binding{
+		{Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: "allow", Group: groupAnswer, Act: b.allow},
+		{Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: "reject", Group: groupAnswer, Act: b.reject},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Shown: "1-9", Does: "choose an option of the question", Group: groupAnswer, Act: b.choose},
+		{Keys: []string{"i"}, Shown: "i", Does: "reply in your own words", Short: "reply", Group: groupAnswer, Act: b.startReply},
 	}
+}
+
+func (b *board) acts() []page.Binding {
+	return []page.Binding{
+		{Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: "attach", Group: groupAct, Act: b.attach},
+		{Keys: []string{"s"}, Shown: "s", Does: "send a message, typed into its terminal", Group: groupAct, Act: b.startSend},
+		{Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.stop},
+		{Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.resume},
+		{Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.remove},
+		{Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.snapshot},
+		{Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
+	}
+}
+
+func (b *board) looks() []page.Binding {
+	tab := func(tab preview.Tab) func(string) tea.Cmd {
+		return page.Run(func() tea.Cmd { return b.show(tab) })
+	}
+	scroll := func(by int) func(string) tea.Cmd {
+		return page.Do(func() { b.pane.ScrollBy(by * max(b.pane.Height()/2, 1)) })
+	}
+	return []page.Binding{
+		{Keys: []string{"d"}, Shown: "d", Does: "what it changed, file by file, with comments", Short: "diff", Group: groupLook, Act: page.Run(b.openDiff)},
+		{Keys: []string{"e"}, Shown: "e", Does: "why it has its status", Group: groupLook, Act: tab(preview.Why)},
+		{Keys: []string{"l"}, Shown: "l", Does: "the end of its log", Group: groupLook, Act: tab(preview.Log)},
+		{Keys: []string{"m"}, Shown: "m", Does: "the messages that it got", Group: groupLook, Act: tab(preview.Messages)},
+		{Keys: []string{"t"}, Shown: "t", Does: "what happened to it, the newest first", Group: groupLook, Act: tab(preview.Timeline)},
+		{Keys: []string{"v"}, Shown: "v", Does: "its screen", Group: groupLook, Act: tab(preview.Screen)},
+		{Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.pane.Tab.Next(1)) })},
+		{Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.pane.Tab.Next(-1)) })},
+		{Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: "filter", Group: groupLook, Act: page.Do(func() { b.typing, b.field = filtering, field.New(b.list.Filtered()) })},
+		{Keys: []string{"esc"}, Shown: "esc", Does: "end the filter and the marks", Group: groupLook, Act: page.Do(func() { b.list.Unmark(); b.list.Filter("") })},
+		{Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
+		{Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
+		{Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
+		{Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(func() { b.hidden, b.big = !b.hidden, false })},
+	}
+}
+
+// openDiff shows what the run at the cursor changed.
+func (b *board) openDiff() tea.Cmd {
+	r := b.list.Chosen()
+	if r == nil {
+		return b.desk.Say("there is no run")
+	}
+	return b.desk.Open(diff.New(b.desk, r, b.seen))
 }

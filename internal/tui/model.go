@@ -2,108 +2,72 @@ package tui
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
-	"agency/internal/api"
-	"agency/internal/cli/term"
-	"agency/internal/tui/field"
-	"agency/internal/tui/list"
-	"agency/internal/tui/preview"
-	"agency/internal/view"
+	"agency/internal/tui/page"
+	"agency/internal/tui/palette"
 )
 
 // Times of the dashboard.
 const (
-	// deadKeys is how long a request must have been shown before a key answers it, so that a key that
-	// was meant for another one does not.
-	deadKeys = 500 * time.Millisecond
-	toastFor = 4 * time.Second
 	// resizedFor is how long a new size lasts before the screen is drawn anew.
 	resizedFor = 100 * time.Millisecond
 	clockTick  = 15 * time.Second // ages change with time alone
+	// pageEvery is the time between two readings of a page, however much changes.
+	pageEvery = 500 * time.Millisecond
 )
 
-// mode is what keys do.
-type mode int
-
-const (
-	browsing mode = iota
-	filtering
-	replying // the field is for the run in about
-	sending  // the field is for the runs in targets
-	confirming
-	helping
-)
-
-// Model is the state of the dashboard.
+// Model is the state of the dashboard: the list of runs, which is always there, and the page that
+// is shown in its place, if one is.
 type Model struct {
-	o   Options
-	ctx context.Context //nolint:containedctx // of the program, for the commands
+	desk *page.Desk
 
 	width, height int
-	mode          mode
-	bindings      []binding
+	board         *board
+	page          page.Page // nil while the list is shown
+	helping       bool
 	helpTop       int // the first visible row of the help
-	list          *list.List
-	loaded        bool // the first list has come
-	pane          preview.Pane
-	hidden        bool // the pane is not shown, so nothing is asked for it
-	big           bool // the pane has the whole screen
-	field         field.Field
-	about         api.Run // what the field or the question is about, as it was shown
-	targets       []api.Run
-	question      question
-
-	// The request that is shown: the run, its id, and when it appeared.
-	asking string
-	since  time.Time
-
-	toast   string
-	toasted int    // counts toasts, so that the end of one does not end the next
-	away    string // why the daemon does not answer
-
-	feed feed
-	eye  eye
-
-	// later returns a command that ends as a message after a time.
-	later func(d time.Duration, msg tea.Msg) tea.Cmd
+	palette       *palette.Palette
+	notice        notice
+	refresh       refresh
 }
+
+// refresh keeps a page from being read at each of many changes.
+type refresh struct{ waits, stale bool }
 
 func later(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
-// question is an action that a y confirms.
-type question struct {
-	text string
-	do   func() tea.Cmd
-}
-
 // New returns the model of the dashboard. ctx ends its commands.
 func New(ctx context.Context, o Options) *Model {
-	return &Model{o: o, ctx: ctx, list: list.New(), bindings: bindings(), width: 80, height: 24, later: later}
+	m := &Model{width: 80, height: 24}
+	m.desk = &page.Desk{
+		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Later: later,
+		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name,
+	}
+	m.board = newBoard(m.desk, o.Command)
+	return m
 }
 
 // Init implements tea.Model.
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.fetch(), m.tick()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.board.Open(), m.tick()) }
 
-// The messages that commands end as.
 type (
-	changedMsg struct{}
-	againMsg   struct{}
-	awayMsg    string
 	clockMsg   struct{}
-	toastedMsg int
-	liveMsg    struct{} // a request has been shown long enough
-	actedMsg   struct {
-		text string
-		err  error
-	}
+	refreshMsg struct{}
 )
+
+// now is the page that is shown.
+func (m *Model) now() page.Page {
+	if m.page != nil {
+		return m.page
+	}
+	return m.board
+}
 
 // Update implements tea.Model.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -113,175 +77,172 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 		// bubbletea takes the columns that a terminal got for blank, whatever it has drawn there since.
 		// Only a frame that it draws anew after the first one of the new size puts that right.
-		cmd = m.later(resizedFor, tea.ClearScreen())
+		cmd = m.desk.Later(resizedFor, tea.ClearScreen())
 	case tea.KeyPressMsg:
 		cmd = m.press(msg)
 	case tea.PasteMsg:
-		if m.mode == filtering || m.mode == replying || m.mode == sending {
-			m.field.Insert(msg.Content)
-			m.typed()
-		}
-	case tea.MouseWheelMsg:
-		m.wheel(msg.Mouse())
-	case tea.MouseClickMsg:
-		m.click(msg.Mouse())
-	case changedMsg:
-		cmd = m.changed()
-	case againMsg:
-		m.away = ""
-		cmd = tea.Batch(m.say("another daemon answers now; nothing is lost"), m.changed())
-	case awayMsg:
-		if m.away != "" && msg == "" {
-			cmd = m.changed()
-		}
-		m.away = string(msg)
-	case runsMsg:
-		cmd = m.listed(msg)
-	case fetchMsg:
-		cmd = m.fetch()
-	case screenMsg:
-		cmd = m.shown(msg)
-	case textMsg:
-		cmd = m.hasRead(msg)
-	case lookMsg:
-		cmd = m.look(msg.turn)
+		m.paste(msg.Content)
+	case tea.MouseWheelMsg, tea.MouseClickMsg:
+		cmd = m.mouse(msg)
 	case clockMsg:
 		cmd = m.tick()
 	case toastedMsg:
-		if int(msg) == m.toasted {
-			m.toast = ""
+		if int(msg) == m.notice.count {
+			m.notice.text = ""
 		}
-	case actedMsg:
+	case page.Acted:
 		cmd = m.acted(msg)
-	case answeredMsg:
-		cmd = m.answered(msg)
+	default:
+		cmd = m.pass(msg)
 	}
-	return m, tea.Batch(cmd, m.watch(), m.noticeRequest())
+	m.board.set(m.width, m.height-2, m.page == nil && !m.helping)
+	return m, tea.Batch(cmd, m.board.settle())
 }
 
-func (m *Model) tick() tea.Cmd {
-	return m.later(clockTick, clockMsg{})
-}
-
-// say shows a text in place of the footer for a while.
-func (m *Model) say(text string) tea.Cmd {
-	m.toasted++
-	m.toast = term.SafeLine(text)
-	n := m.toasted
-	return m.later(toastFor, toastedMsg(n))
-}
-
-// sayError shows an error and its way out.
-func (m *Model) sayError(err error) tea.Cmd {
-	e := agency.AsError(err)
-	text, _, _ := strings.Cut(e.Message, "\n")
-	if e.Hint != "" {
-		text += " (" + e.Hint + ")"
+// pass gives a message to the list, and to the page.
+func (m *Model) pass(msg tea.Msg) tea.Cmd {
+	cmds := []tea.Cmd{m.board.Update(msg)}
+	switch msg.(type) {
+	case changedMsg, againMsg:
+		cmds = append(cmds, m.changed())
+	case refreshMsg:
+		m.refresh.waits = false
+		if m.refresh.stale {
+			cmds = append(cmds, m.changed())
+		}
 	}
-	return m.say(text)
+	if m.page != nil {
+		cmds = append(cmds, m.page.Update(msg))
+	}
+	return tea.Batch(cmds...)
 }
 
-func (m *Model) acted(msg actedMsg) tea.Cmd {
-	if msg.err != nil {
-		return m.sayError(msg.err)
-	}
-	if msg.text == "" {
+// changed reads the page again, now or a little later.
+func (m *Model) changed() tea.Cmd {
+	if m.page == nil || m.refresh.waits {
+		m.refresh.stale = true
 		return nil
 	}
-	return m.say(msg.text)
+	m.refresh = refresh{waits: true}
+	return tea.Batch(m.page.Changed(), m.desk.Later(pageEvery, refreshMsg{}))
 }
 
-// noticeRequest notes when the request under the cursor changes: keys answer it only after it has
-// been shown for a while.
-func (m *Model) noticeRequest() tea.Cmd {
-	asking := ""
-	if r := m.list.Chosen(); r != nil && view.PromptID(r) != "" {
-		asking = string(r.ID) + " " + view.PromptID(r)
+func (m *Model) tick() tea.Cmd { return m.desk.Later(clockTick, clockMsg{}) }
+
+func (m *Model) acted(done page.Acted) tea.Cmd {
+	cmds := []tea.Cmd{m.pass(changedMsg{})}
+	switch {
+	case done.Err != nil:
+		cmds = append(cmds, m.fail(done.Err))
+	case done.Text != "":
+		cmds = append(cmds, m.say(done.Text))
 	}
-	if asking == m.asking {
-		return nil
-	}
-	m.asking, m.since = asking, m.o.Now()
-	if asking == "" {
-		return nil
-	}
-	return m.later(deadKeys, liveMsg{})
+	return tea.Batch(cmds...)
 }
 
-// takes reports whether a key answers the request that is shown.
-func (m *Model) takes() bool { return m.asking != "" && m.o.Now().Sub(m.since) >= deadKeys }
+// open shows a page in place of the list.
+func (m *Model) open(p page.Page) tea.Cmd {
+	m.page, m.refresh = p, refresh{}
+	return p.Open()
+}
+
+// leave goes back to the list.
+func (m *Model) leave() tea.Cmd {
+	m.page = nil
+	return nil
+}
+
+// goTo goes back to the list, to a run.
+func (m *Model) goTo(run agency.RunID) tea.Cmd {
+	m.page = nil
+	if !m.board.list.Go(run) {
+		return m.say("that run is not in the list: it was removed, or the filter hides it")
+	}
+	return nil
+}
+
+// name returns what users call a run, by its id.
+func (m *Model) name(id string) string {
+	if r := m.board.list.Find(agency.RunID(id)); r != nil {
+		return r.Ref()
+	}
+	return id
+}
 
 // press handles a key.
 func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
-	if name == "ctrl+c" {
+	switch {
+	case name == "ctrl+c":
 		return tea.Quit
-	}
-	if name == "ctrl+z" {
+	case name == "ctrl+z":
 		return tea.Suspend
+	case m.notice.asking:
+		return m.decide(name)
+	case m.palette != nil:
+		return m.command(key)
+	case m.helping:
+		m.scrollHelp(name)
+		return nil
+	case m.now().Typing(m.width) != nil:
+		return m.now().Type(key)
 	}
-	switch m.mode {
-	case filtering, replying, sending:
-		return m.edit(key, name)
-	case confirming:
-		m.mode = browsing
-		if name == "y" || name == "enter" {
-			return m.question.do()
+	table := m.bindings()
+	for i := range table {
+		if table[i].Has(name) {
+			return table[i].Act(name)
 		}
-		return m.say("nothing was done")
-	case browsing:
-	case helping:
-		switch name {
-		case "j", "down":
-			m.helpTop++
-		case "k", "up":
-			m.helpTop = max(m.helpTop-1, 0)
-		default:
-			m.mode, m.helpTop = browsing, 0
+	}
+	return nil
+}
+
+// command handles a key for the palette.
+func (m *Model) command(key tea.KeyPressMsg) tea.Cmd {
+	chosen, done := m.palette.Press(key)
+	if !done {
+		return nil
+	}
+	m.palette = nil
+	if chosen == nil {
+		return nil
+	}
+	return chosen.Act(chosen.Keys[0])
+}
+
+func (m *Model) scrollHelp(name string) {
+	switch name {
+	case "j", "down":
+		m.helpTop++
+	case "k", "up":
+		m.helpTop = max(m.helpTop-1, 0)
+	default:
+		m.helping, m.helpTop = false, 0
+	}
+}
+
+func (m *Model) paste(text string) {
+	switch {
+	case m.palette != nil:
+		m.palette.Paste(text)
+	case m.now().Typing(m.width) != nil:
+		m.now().Paste(text)
+	}
+}
+
+func (m *Model) mouse(msg tea.Msg) tea.Cmd {
+	if m.page != nil || m.helping || m.palette != nil {
+		wheel, ok := msg.(tea.MouseWheelMsg)
+		if !ok || m.palette != nil {
+			return nil
+		}
+		key := tea.KeyPressMsg{Code: 'j', Text: "j"}
+		if wheel.Button == tea.MouseWheelUp {
+			key = tea.KeyPressMsg{Code: 'k', Text: "k"}
+		}
+		if m.helping || m.page.Typing(m.width) == nil {
+			return m.press(key)
 		}
 		return nil
 	}
-	for i := range m.bindings {
-		b := &m.bindings[i]
-		if b.has(name) {
-			return b.act(m, name)
-		}
-	}
-	return nil
-}
-
-// edit handles a key for the field.
-func (m *Model) edit(key tea.KeyPressMsg, name string) tea.Cmd {
-	text := m.field.Text()
-	switch name {
-	case "esc":
-		if m.mode == filtering {
-			m.list.Filter("")
-		}
-		m.mode = browsing
-	case "enter":
-		was := m.mode
-		m.mode = browsing
-		if was == replying && strings.TrimSpace(text) != "" {
-			return m.reply(&m.about, text)
-		}
-		if was == sending && strings.TrimSpace(text) != "" {
-			return m.send(text)
-		}
-	case "up", "down":
-		if m.mode == filtering {
-			m.list.Move(map[string]int{"up": -1, "down": 1}[name])
-		}
-	default:
-		m.field.Press(key)
-		m.typed()
-	}
-	return nil
-}
-
-// typed applies a field that acts while the user types.
-func (m *Model) typed() {
-	if m.mode == filtering {
-		m.list.Filter(m.field.Text())
-	}
+	return m.board.mouse(msg)
 }

@@ -1,17 +1,21 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/tui/cell"
+	"agency/internal/tui/page"
 	"agency/internal/tui/preview"
 	"agency/internal/view"
 )
@@ -22,31 +26,34 @@ type textMsg struct {
 	err   error
 }
 
-// diffBytes and logLines are how much of a run is read for a tab.
+// logLines and mostEvents are how much of a run is read for a tab.
 const (
-	diffBytes = 512 << 10
-	logLines  = 500
+	logLines   = 500
+	mostEvents = 10_000
 )
 
 // show changes the tab of the pane, and reads it again when it is the present one.
-func (m *Model) show(tab preview.Tab) tea.Cmd {
-	m.hidden = false
-	m.pane.Clear(tab)
-	m.eye.run = ""
+func (b *board) show(tab preview.Tab) tea.Cmd {
+	b.hidden = false
+	b.pane.Clear(tab)
+	b.eye.run = ""
 	return nil
 }
 
 // read returns the text of the present tab of a run.
-func (m *Model) read(turn int) tea.Cmd {
-	ctx, d, run, tab := m.eye.ctx, m.o.Daemon, string(m.eye.run), m.eye.tab
+func (b *board) read(turn int) tea.Cmd {
+	names := b.list.Names()
+	ctx, d, run, tab := b.eye.ctx, &b.desk.Daemon, string(b.eye.run), b.eye.tab
 	return func() tea.Msg {
 		var lines []cell.Line
 		var err error
 		switch tab {
-		case preview.Diff:
-			lines, err = diffLines(ctx, d, run)
 		case preview.Why:
 			lines, err = whyLines(ctx, d, run)
+		case preview.Messages:
+			lines, err = messageLines(ctx, d, run, names)
+		case preview.Timeline:
+			lines, err = eventLines(ctx, d, run)
 		default:
 			var resp api.ShowOutputResponse
 			resp, err = d.ShowOutput(ctx, api.ShowOutputRequest{Run: run, Lines: logLines})
@@ -58,55 +65,22 @@ func (m *Model) read(turn int) tea.Cmd {
 	}
 }
 
-func (m *Model) hasRead(msg textMsg) tea.Cmd {
-	if msg.turn != m.eye.turn || m.eye.run == "" {
+func (b *board) hasRead(msg textMsg) tea.Cmd {
+	if msg.turn != b.eye.turn || b.eye.run == "" {
 		return nil
 	}
 	if msg.err != nil {
-		return m.sayError(msg.err)
+		return b.desk.Fail(msg.err)
 	}
 	if len(msg.lines) == 0 {
 		msg.lines = []cell.Line{cell.Of(cell.Dim, " (nothing)")}
 	}
-	m.pane.ShowText(m.eye.run, m.eye.tab, msg.lines)
+	b.pane.ShowText(b.eye.run, b.eye.tab, msg.lines)
 	return nil
 }
 
-// diffLines returns the files that a run changed, and its patch in colours.
-func diffLines(ctx context.Context, d Daemon, run string) ([]cell.Line, error) {
-	resp, err := d.DiffRun(ctx, api.DiffRunRequest{Run: run, MaxBytes: diffBytes})
-	if err != nil {
-		return nil, err
-	}
-	lines := []cell.Line{}
-	for i := range resp.Files {
-		lines = append(lines, cell.Of(cell.Bold, term.SafeLine(resp.Files[i].Path)))
-	}
-	if len(lines) > 0 {
-		lines = append(lines, cell.Of(cell.Plain, ""))
-	}
-	for line := range strings.Lines(resp.Patch) {
-		style := cell.Plain
-		switch {
-		case strings.HasPrefix(line, "diff --git "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
-			style = cell.Bold
-		case strings.HasPrefix(line, "@@"):
-			style = cell.Coloured(view.Cyan)
-		case strings.HasPrefix(line, "+"):
-			style = cell.Coloured(view.Green)
-		case strings.HasPrefix(line, "-"):
-			style = cell.Coloured(view.Red)
-		}
-		lines = append(lines, cell.Of(style, strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")))
-	}
-	if resp.Truncated {
-		lines = append(lines, cell.Of(cell.Dim, "… there is more: agency diff "+run))
-	}
-	return lines, nil
-}
-
 // whyLines returns the rule and the evidence of a status.
-func whyLines(ctx context.Context, d Daemon, run string) ([]cell.Line, error) {
+func whyLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
 	resp, err := d.ExplainRun(ctx, api.RunRequest{Run: run})
 	if err != nil {
 		return nil, err
@@ -127,6 +101,51 @@ func whyLines(ctx context.Context, d Daemon, run string) ([]cell.Line, error) {
 		if f.Ignored != "" {
 			lines = append(lines, cell.Of(cell.Dim, "    ignored: "+term.SafeLine(f.Ignored)))
 		}
+	}
+	return lines, nil
+}
+
+// messageLines returns the messages that a run got, the newest first.
+func messageLines(ctx context.Context, d *page.Daemon, run string, names map[string]string) ([]cell.Line, error) {
+	resp, err := d.ListMessages(ctx, api.ListMessagesRequest{Recipient: run, All: true})
+	if err != nil {
+		return nil, err
+	}
+	lines := []cell.Line{}
+	for i := range slices.Backward(resp.Messages) {
+		m := &resp.Messages[i]
+		state := "waits"
+		if m.DeliveredAt != nil {
+			state = "delivered"
+		}
+		if m.AckedAt != nil {
+			state = "read"
+		}
+		lines = append(lines, cell.Of(cell.Bold, m.CreatedAt.Local().Format("01-02 15:04")).Add(cell.Coloured(view.Cyan), " "+cmp.Or(names[m.From], m.From)+" ").Add(cell.Dim, m.Type+", "+state))
+		for line := range strings.Lines(view.MessageText(m)) {
+			lines = append(lines, cell.Of(cell.Plain, "  "+strings.TrimSuffix(line, "\n")))
+		}
+	}
+	return lines, nil
+}
+
+// eventLines returns what the record has of a run, the newest first.
+func eventLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
+	events, since := []agency.Event{}, int64(0)
+	for range mostEvents / 1000 {
+		resp, err := d.ListEvents(ctx, api.ListEventsRequest{Run: run, Since: since, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, resp.Events...)
+		if len(resp.Events) < 1000 {
+			break
+		}
+		since = events[len(events)-1].Seq
+	}
+	lines := []cell.Line{}
+	for _, e := range slices.Backward(events) {
+		lines = append(lines, cell.Of(cell.Dim, e.At.Local().Format("01-02 15:04:05 ")).Add(cell.Bold, string(e.Type)).Add(cell.Dim, " "+string(e.Data)))
 	}
 	return lines, nil
 }

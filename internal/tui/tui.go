@@ -13,12 +13,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
-	"agency/internal/api"
+	"agency/internal/tui/page"
 )
 
 // Options are what the dashboard gets from the command line.
 type Options struct {
-	Daemon Daemon
+	Daemon page.Daemon
 	In     *os.File
 	Out    io.Writer
 	Env    []string // NAME=value, of the caller
@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	m := New(ctx, o)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env))
-	go m.listen(ctx, p.Send)
+	go listen(ctx, &o, p.Send)
 	_, err := p.Run()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -47,12 +47,12 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // listen sends a message for each change at the daemon, until ctx ends.
-func (m *Model) listen(ctx context.Context, send func(tea.Msg)) {
-	if m.o.Away != nil {
+func listen(ctx context.Context, o *Options, send func(tea.Msg)) {
+	if o.Away != nil {
 		go func() {
 			for {
 				select {
-				case why := <-m.o.Away:
+				case why := <-o.Away:
 					send(awayMsg(why))
 				case <-ctx.Done():
 					return
@@ -61,7 +61,7 @@ func (m *Model) listen(ctx context.Context, send func(tea.Msg)) {
 		}()
 	}
 	for ctx.Err() == nil {
-		err := m.o.Daemon.Follow(ctx, func() { send(changedMsg{}) }, func() { send(againMsg{}) })
+		err := o.Daemon.Follow(ctx, func() { send(changedMsg{}) }, func() { send(againMsg{}) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -76,16 +76,3 @@ func (m *Model) listen(ctx context.Context, send func(tea.Msg)) {
 
 // followAgain is how long to wait before following the events of a daemon that cannot be reached.
 const followAgain = 2 * time.Second
-
-// follow is Daemon.Follow by a client.
-func follow(ctx context.Context, c *api.Client, changed, again func()) error {
-	last, err := api.Call(ctx, c, api.ListEvents, api.ListEventsRequest{Limit: 1})
-	if err != nil {
-		return err
-	}
-	changed()
-	return c.Follow(ctx, last.LastSeq, "", again, func(agency.Event) error {
-		changed()
-		return nil
-	})
-}

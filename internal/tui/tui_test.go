@@ -19,6 +19,8 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/diff"
+	"agency/internal/tui/page"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the keys of docs/tui.md again")
@@ -26,14 +28,15 @@ var update = flag.Bool("update", false, "write the golden files and the keys of 
 // user is a user in front of the dashboard, with a daemon that knows the runs and remembers what it
 // was asked.
 type user struct {
-	t       *testing.T
-	m       *Model
-	now     time.Time
-	runs    []api.Run
-	screens map[agency.RunID]agency.Screen
-	asked   []string // what the daemon was asked to do, and what ran on the terminal
-	refuse  error    // the answer to the next action
-	quit    bool
+	t        *testing.T
+	m        *Model
+	now      time.Time
+	runs     []api.Run
+	screens  map[agency.RunID]agency.Screen
+	comments []agency.LineComment
+	asked    []string // what the daemon was asked to do, and what ran on the terminal
+	refuse   error    // the answer to the next action
+	quit     bool
 }
 
 func sit(t *testing.T, width, height int, runs ...api.Run) *user {
@@ -43,10 +46,10 @@ func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 		Daemon: u.daemon(), Now: func() time.Time { return u.now },
 		Command: func(args ...string) *exec.Cmd { return exec.Command("agency", args...) },
 	})
-	u.m.later = func(_ time.Duration, msg tea.Msg) tea.Cmd {
+	u.m.desk.Later = func(_ time.Duration, msg tea.Msg) tea.Cmd {
 		switch msg.(type) {
 		case lookMsg:
-			if u.m.pane.Run == u.m.eye.run {
+			if u.m.board.pane.Run == u.m.board.eye.run {
 				return nil // the next look would wait for a change
 			}
 			return func() tea.Msg { return msg }
@@ -63,8 +66,8 @@ func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-func (u *user) daemon() Daemon {
-	return Daemon{
+func (u *user) daemon() page.Daemon {
+	return page.Daemon{
 		ListRuns: func(_ context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 			runs := slices.Clone(u.runs)
 			if req.Run != "" {
@@ -94,8 +97,24 @@ func (u *user) daemon() Daemon {
 		SendInput: func(_ context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
 			return api.SendInputResponse{Confirmed: true}, u.record("send %s %s", req.Run, req.Text)
 		},
-		DiffRun: func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
-			return api.DiffRunResponse{Files: []agency.FileChange{{Path: "login.go"}}, Patch: "diff --git a/login.go b/login.go\n@@ -1 +1 @@\n-\told\n+\tnew\n"}, nil
+		DiffRun: u.diff,
+		ReviewRun: func(context.Context, api.ReviewRunRequest) (api.ReviewRunResponse, error) {
+			return api.ReviewRunResponse{Comments: u.comments}, nil
+		},
+		AddComments: func(_ context.Context, req api.AddCommentsRequest) (api.CommentsResponse, error) {
+			for _, c := range req.Comments {
+				u.comments = append(u.comments, agency.LineComment{File: c.File, Line: c.Line, Now: c.Line, Text: c.Text, State: agency.CommentOpen, Side: map[bool]string{true: agency.SideOld, false: agency.SideNew}[c.Old]})
+			}
+			return api.CommentsResponse{}, u.record("comment %s %+v", req.Run, req.Comments)
+		},
+		SendComments: func(_ context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {
+			return api.SendCommentsResponse{Confirmed: true}, u.record("send comments %s", req.Run)
+		},
+		ListMessages: func(_ context.Context, req api.ListMessagesRequest) (api.MessagesResponse, error) {
+			return api.MessagesResponse{Messages: []agency.Message{{ID: "m_1", Type: "help.request", From: "r_docs", Payload: []byte(`{"text": "Which way for ` + req.Recipient + `?"}`), CreatedAt: noon}}}, nil
+		},
+		ListEvents: func(_ context.Context, _ api.ListEventsRequest) (api.ListEventsResponse, error) {
+			return api.ListEventsResponse{Events: []agency.Event{{Type: "run.created", At: noon}, {Type: "run.started", At: noon, Data: []byte(`{"pid": 12}`)}}}, nil
 		},
 		ExplainRun: func(context.Context, api.RunRequest) (api.ExplainRunResponse, error) {
 			return api.ExplainRunResponse{Explanation: agency.Explanation{Rule: 7, When: "it asks", Status: agency.Status{Label: agency.NeedsInput}, Findings: []agency.Finding{{Source: "hook", Trust: agency.TrustAgent, Says: "PermissionRequest", Decided: true}}}}, nil
@@ -248,8 +267,8 @@ func seated(t *testing.T, width, height int) *user {
 	return u
 }
 
-// golden compares a frame, without its styles, with a file, and checks that it has the size of the
-// terminal.
+// golden compares a frame, without its styles, with the file of a name, if it has one, and checks
+// that it has the size of the terminal.
 func golden(t *testing.T, u *user, name string) {
 	t.Helper()
 	frame := ansi.Strip(u.m.Frame())
@@ -264,6 +283,9 @@ func golden(t *testing.T, u *user, name string) {
 	}
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	if name == "" {
+		return
 	}
 	path := filepath.Join("testdata", name+".txt")
 	got := strings.Join(lines, "\n") + "\n"
@@ -394,7 +416,7 @@ func TestFilter(t *testing.T) {
 		u.presses("enter")
 		got := []string{}
 		for _, r := range team() {
-			if strings.Contains(ansi.Strip(strings.Join(u.m.body(), "\n")), " "+r.Name+" ") {
+			if strings.Contains(ansi.Strip(u.m.Frame()), " "+r.Name+" ") {
 				got = append(got, r.Name)
 			}
 		}
@@ -500,12 +522,14 @@ func TestTabs(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 40)
 	u.sees("[Screen]", "❯ 1. Yes")
-	u.presses("d")
-	u.sees("[Diff]", "login.go", "-    old", "+    new")
 	u.presses("j e")
 	u.sees("[Why]", "rule 7: it asks", "* hook")
 	u.presses("j l")
 	u.sees("[Log]", "a line of the log")
+	u.presses("m")
+	u.sees("[Messages]", "r_docs help.request, waits", "Which way for r_flaky?")
+	u.presses("]")
+	u.sees("[Timeline]", `run.started {"pid": 12}`)
 	u.presses("g v")
 	u.sees("[Screen]", "❯ 1. Yes")
 }
@@ -524,8 +548,13 @@ func TestDocsKeys(t *testing.T) {
 		t.Fatalf("%s has no place for the keys", path)
 	}
 	table := "| key | what it does |\n|---|---|\n"
-	for _, b := range bindings() {
-		table += fmt.Sprintf("| `%s` | %s |\n", b.shown, b.does)
+	group := ""
+	for _, b := range allBindings(sit(t, 80, 24).m) {
+		if b.Group != group {
+			group = b.Group
+			table += fmt.Sprintf("| **%s** | |\n", group)
+		}
+		table += fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(b.Shown, "|", "\\|"), b.Does)
 	}
 	want := head + "<!-- keys -->\n" + table + "<!-- end of keys -->\n" + tail
 	if *update {
@@ -535,4 +564,20 @@ func TestDocsKeys(t *testing.T) {
 	} else if string(page) != want {
 		t.Errorf("%s is stale: go test ./internal/tui -update", path)
 	}
+}
+
+// allBindings returns the keys of all screens.
+func allBindings(m *Model) []page.Binding {
+	r := run("any", agency.Working, "")
+	table := m.board.Bindings()
+	for _, p := range []page.Page{diff.New(m.desk, &r, diff.Seen{})} {
+		table = append(table, p.Bindings()...)
+	}
+	everywhere := []page.Binding{}
+	for _, b := range m.bindings() {
+		if b.Group == groupAll {
+			everywhere = append(everywhere, b)
+		}
+	}
+	return append(table, everywhere...)
 }

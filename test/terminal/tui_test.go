@@ -162,7 +162,36 @@ func TestTUIResized(t *testing.T) {
 	succeeds(t, p.tmux("resize-window", "-t", p.id, "-x", "120", "-y", "40"))
 	p.until("the pane is beside the list", func(screen string) bool { return strings.Contains(strings.Split(screen, "\n")[1], "[Screen]") })
 	p.types("?")
-	p.until("the keys and nothing else", func(screen string) bool { return strings.HasSuffix(strings.Split(screen, "\n")[1], "these keys") })
+	p.until("the keys and nothing else", func(screen string) bool {
+		return strings.HasPrefix(screen, " agency") && strings.Contains(screen, "K         scroll the pane up") && !strings.ContainsAny(screen, "│─┄")
+	})
 	p.types("q")
 	p.shows("[Screen]")
+}
+
+// A user reads what a run changed, comments on a line, and the agent gets the comment.
+func TestTUIDiff(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	start(t, f, `printf 'blue\nred\n' >colour.txt; `+echo, "--name", "paint")
+	p := sitsAt(t, f, 120, 40)
+	p.shows("hello from the agent")
+	p.types("d")
+	p.shows("> A colour.txt")
+	p.shows("    2 +red")
+	p.types("jjj")
+	p.types("c")
+	p.shows("comment on colour.txt:2>")
+	p.types("make it green")
+	p.keys("Enter")
+	p.shows("◆ make it green")
+	p.types("S")
+	p.shows("send 1 comment to the agent of paint?")
+	p.types("y")
+	p.shows("◆ (sent) make it green")
+	p.types("x")
+	p.shows("1/1 reviewed")
+	p.types("q")
+	p.shows("got > red")
+	p.shows("got make it green")
 }

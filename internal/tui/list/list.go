@@ -174,11 +174,31 @@ func (l *List) Next(step int) bool {
 	return false
 }
 
-// Go moves the cursor to a run, if it is shown.
-func (l *List) Go(id agency.RunID) {
-	if i := slices.IndexFunc(l.rows, func(r row) bool { return r.run >= 0 && l.runs[r.run].ID == id }); i >= 0 {
+// Go moves the cursor to a run, and reports whether it is shown.
+func (l *List) Go(id agency.RunID) bool {
+	i := slices.IndexFunc(l.rows, func(r row) bool { return r.run >= 0 && l.runs[r.run].ID == id })
+	if i >= 0 {
 		l.choose(i)
 	}
+	return i >= 0
+}
+
+// Names returns what users call the runs, by their ids.
+func (l *List) Names() map[string]string {
+	names := make(map[string]string, len(l.runs))
+	for i := range l.runs {
+		names[string(l.runs[i].ID)] = l.runs[i].Ref()
+	}
+	return names
+}
+
+// Find returns a run, also one that the filter hides; nil when there is none.
+func (l *List) Find(id agency.RunID) *api.Run {
+	i := slices.IndexFunc(l.runs, func(r api.Run) bool { return r.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &l.runs[i]
 }
 
 // Click moves the cursor to the run at a visible row, and reports whether there is one.

@@ -15,17 +15,24 @@ type Tab int
 // The tabs, in their order.
 const (
 	Screen Tab = iota
-	Diff
 	Why
 	Log
+	Messages
+	Timeline
 )
 
 // Tabs returns all tabs.
-func Tabs() []Tab { return []Tab{Screen, Diff, Why, Log} }
+func Tabs() []Tab { return []Tab{Screen, Why, Log, Messages, Timeline} }
 
 // String returns the name of a tab.
 func (t Tab) String() string {
-	return [...]string{"Screen", "Diff", "Why", "Log"}[t]
+	return [...]string{"Screen", "Why", "Log", "Messages", "Timeline"}[t]
+}
+
+// Next returns the tab some places after this one, around the end.
+func (t Tab) Next(step int) Tab {
+	n := len(Tabs())
+	return Tab(((int(t)+step)%n + n) % n)
 }
 
 // Pane is what is shown of the chosen run. Its texts are those of one run and one tab.

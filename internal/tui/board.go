@@ -1,0 +1,216 @@
+package tui
+
+import (
+	"os/exec"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency/internal/api"
+	"agency/internal/tui/cell"
+	"agency/internal/tui/diff"
+	"agency/internal/tui/field"
+	"agency/internal/tui/list"
+	"agency/internal/tui/page"
+	"agency/internal/tui/preview"
+	"agency/internal/view"
+)
+
+// deadKeys is how long a request must have been shown before a key answers it, so that a key that
+// was meant for another one does not.
+const deadKeys = 500 * time.Millisecond
+
+// typing is what the field of the board is for.
+type typing int
+
+const (
+	nothing   typing = iota
+	filtering        // the list
+	replying         // to the run in about
+	sending          // to the runs in targets
+)
+
+// board is the list of runs and the pane of one of them.
+type board struct {
+	desk    *page.Desk
+	command func(args ...string) *exec.Cmd
+
+	width, height int // without the first row and the last one
+	shown         bool
+	list          *list.List
+	loaded        bool   // the first list has come
+	away          string // why the daemon does not answer
+	pane          preview.Pane
+	hidden        bool // the pane is not shown, so nothing is asked for it
+	big           bool // the pane has the whole screen
+	seen          diff.Seen
+
+	typing  typing
+	field   field.Field
+	about   api.Run // what the field is about, as it was shown
+	targets []api.Run
+
+	// The request that is shown: the run and its id, and when it appeared.
+	asking string
+	since  time.Time
+
+	feed feed
+	eye  eye
+}
+
+func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd) *board {
+	return &board{desk: desk, command: command, list: list.New(), seen: diff.Seen{}, width: 80, height: 22, shown: true}
+}
+
+// The messages that commands end as.
+type (
+	changedMsg struct{}
+	againMsg   struct{}
+	awayMsg    string
+	liveMsg    struct{} // a request has been shown long enough
+)
+
+// Title implements page.Page.
+func (b *board) Title() string { return "" }
+
+// Open implements page.Page.
+func (b *board) Open() tea.Cmd { return b.fetch() }
+
+// Changed implements page.Page: the list sees to itself.
+func (b *board) Changed() tea.Cmd { return nil }
+
+// Update implements page.Page.
+func (b *board) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case changedMsg:
+		return b.changed()
+	case againMsg:
+		b.away = ""
+		return tea.Batch(b.desk.Say("another daemon answers now; nothing is lost"), b.changed())
+	case awayMsg:
+		was := b.away
+		b.away = string(msg)
+		if was != "" && msg == "" {
+			return b.changed()
+		}
+	case runsMsg:
+		return b.listed(msg)
+	case fetchMsg:
+		return b.fetch()
+	case screenMsg:
+		return b.saw(msg)
+	case textMsg:
+		return b.hasRead(msg)
+	case lookMsg:
+		return b.look(msg.turn)
+	case answeredMsg:
+		return b.answered(msg)
+	}
+	return nil
+}
+
+// set tells the board its size, and whether it is shown.
+func (b *board) set(width, height int, shown bool) {
+	b.width, b.height, b.shown = width, height, shown
+}
+
+// settle follows what changed: the run under the cursor, and its request.
+func (b *board) settle() tea.Cmd { return tea.Batch(b.watch(), b.noticeRequest()) }
+
+// noticeRequest notes when the request under the cursor changes: keys answer it only after it has
+// been shown for a while.
+func (b *board) noticeRequest() tea.Cmd {
+	asking := ""
+	if r := b.list.Chosen(); r != nil && view.PromptID(r) != "" && b.shown {
+		asking = string(r.ID) + " " + view.PromptID(r)
+	}
+	if asking == b.asking {
+		return nil
+	}
+	b.asking, b.since = asking, b.desk.Now()
+	if asking == "" {
+		return nil
+	}
+	return b.desk.Later(deadKeys, liveMsg{})
+}
+
+// takes reports whether a key answers the request that is shown.
+func (b *board) takes() bool { return b.asking != "" && b.desk.Now().Sub(b.since) >= deadKeys }
+
+// Typing implements page.Page.
+func (b *board) Typing(width int) cell.Line {
+	switch b.typing {
+	case filtering:
+		return b.field.Draw("/", width)
+	case replying:
+		return b.field.Draw("reply to "+b.about.Ref()+"> ", width)
+	case sending:
+		return b.field.Draw("send to "+named(b.targets)+"> ", width)
+	case nothing:
+	}
+	return nil
+}
+
+// Type implements page.Page.
+func (b *board) Type(key tea.KeyPressMsg) tea.Cmd {
+	text := b.field.Text()
+	switch name := key.String(); name {
+	case "esc":
+		if b.typing == filtering {
+			b.list.Filter("")
+		}
+		b.typing = nothing
+	case "enter":
+		was := b.typing
+		b.typing = nothing
+		if was == replying && strings.TrimSpace(text) != "" {
+			return b.reply(&b.about, text)
+		}
+		if was == sending && strings.TrimSpace(text) != "" {
+			return b.send(text)
+		}
+	case "up", "down":
+		if b.typing == filtering {
+			b.list.Move(map[string]int{"up": -1, "down": 1}[name])
+		}
+	default:
+		b.field.Press(key)
+		b.typed()
+	}
+	return nil
+}
+
+// Paste implements page.Page.
+func (b *board) Paste(text string) {
+	b.field.Insert(text)
+	b.typed()
+}
+
+// typed applies a field that acts while the user types.
+func (b *board) typed() {
+	if b.typing == filtering {
+		b.list.Filter(b.field.Text())
+	}
+}
+
+func (b *board) mouse(msg tea.Msg) tea.Cmd {
+	p := b.place()
+	switch msg := msg.(type) {
+	case tea.MouseWheelMsg:
+		at, by := msg.Mouse(), 3
+		if at.Button == tea.MouseWheelUp {
+			by = -3
+		}
+		if p.paneHeight > 0 && at.X >= p.paneX && at.Y >= p.paneY {
+			b.pane.ScrollBy(by)
+		} else {
+			b.list.Move(by / 3)
+		}
+	case tea.MouseClickMsg:
+		if at := msg.Mouse(); b.typing == nothing && at.X < p.listWidth && at.Y >= p.top && at.Y < p.top+p.listHeight {
+			b.list.Click(at.Y - p.top)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,344 @@
+// Package diff is the screen on which a user reads what a run changed, a file at a time, comments on
+// its lines and sends the comments to the agent.
+package diff
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/diffview"
+	"agency/internal/tui/field"
+	"agency/internal/tui/page"
+)
+
+// fileBytes is how much of the patch of one file is read.
+const fileBytes = 1 << 20
+
+// Seen are the files that the user marked as reviewed, each with its content. It lives as long as
+// the dashboard.
+type Seen map[string]bool
+
+func key(run agency.RunID, f *agency.FileDiff) string {
+	return string(run) + " " + f.Object + " " + f.Path
+}
+
+// Page is the difference of one run.
+type Page struct {
+	desk *page.Desk
+	run  api.Run
+	seen Seen
+
+	base     string
+	list     api.DiffRunResponse
+	loaded   bool
+	failed   string
+	comments []agency.LineComment
+
+	at   int // the file
+	file file
+	turn int // counts the files that were asked for
+
+	commenting bool
+	field      field.Field
+	about      place
+}
+
+// New returns the difference of a run.
+func New(desk *page.Desk, run *api.Run, seen Seen) *Page {
+	return &Page{desk: desk, run: *run, seen: seen, base: api.DiffFromBase}
+}
+
+type (
+	listMsg struct {
+		run  agency.RunID
+		base string
+		resp api.DiffRunResponse
+		err  error
+	}
+	fileMsg struct {
+		turn      int
+		path      string
+		patch     string
+		truncated bool
+		err       error
+	}
+	commentsMsg struct {
+		run      agency.RunID
+		comments []agency.LineComment
+	}
+	sentMsg struct {
+		run  agency.RunID
+		text string
+		err  error
+	}
+)
+
+// Title implements page.Page.
+func (p *Page) Title() string {
+	title := "diff of " + p.run.Ref()
+	if p.loaded {
+		done, added, deleted := 0, 0, 0
+		for i := range p.list.List {
+			f := &p.list.List[i]
+			added, deleted = added+f.Added, deleted+f.Deleted
+			if p.seen[key(p.run.ID, f)] {
+				done++
+			}
+		}
+		title += fmt.Sprintf(" +%d -%d  %d/%d reviewed", added, deleted, done, len(p.list.List))
+	}
+	if p.base == api.DiffFromTarget {
+		title += "  since it left its target"
+	}
+	return title
+}
+
+// Open implements page.Page: it reads the list of files, and the comments on them.
+func (p *Page) Open() tea.Cmd {
+	d, ctx, run, base := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.base
+	list := func() tea.Msg {
+		resp, err := d.DiffRun(ctx, api.DiffRunRequest{Run: string(run), List: true, Base: base})
+		return listMsg{run, base, resp, err}
+	}
+	return tea.Batch(list, p.readComments())
+}
+
+func (p *Page) readComments() tea.Cmd {
+	d, ctx, run, env, config := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.desk.Env, p.desk.Config
+	return func() tea.Msg {
+		resp, err := d.ReviewRun(ctx, api.ReviewRunRequest{Run: string(run), Env: env, Config: config})
+		if err != nil {
+			return nil // the diff is shown without them
+		}
+		return commentsMsg{run, resp.Comments}
+	}
+}
+
+// Changed implements page.Page: a diff stands still while it is read, until R.
+func (p *Page) Changed() tea.Cmd { return nil }
+
+// Update implements page.Page.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case listMsg:
+		if msg.run == p.run.ID && msg.base == p.base {
+			return p.listed(&msg)
+		}
+	case fileMsg:
+		if msg.turn == p.turn {
+			p.opened(&msg)
+		}
+	case commentsMsg:
+		if msg.run == p.run.ID {
+			p.comments = msg.comments
+			p.file.arranged = false
+		}
+	case sentMsg:
+		if msg.run != p.run.ID {
+			return nil
+		}
+		if msg.err != nil {
+			return p.desk.Fail(msg.err)
+		}
+		return tea.Batch(p.desk.Say(msg.text), p.readComments())
+	}
+	return nil
+}
+
+func (p *Page) listed(msg *listMsg) tea.Cmd {
+	if msg.err != nil {
+		p.failed = agency.AsError(msg.err).Message
+		return p.desk.Fail(msg.err)
+	}
+	path := ""
+	if f := p.chosen(); f != nil {
+		path = f.Path
+	}
+	p.list, p.loaded, p.failed, p.at = msg.resp, true, "", 0
+	for i := range p.list.List {
+		if p.list.List[i].Path == path {
+			p.at = i
+		}
+	}
+	return p.read()
+}
+
+func (p *Page) chosen() *agency.FileDiff {
+	if p.at >= len(p.list.List) {
+		return nil
+	}
+	return &p.list.List[p.at]
+}
+
+// read reads the chosen file. What is shown of it stays until the new one has come.
+func (p *Page) read() tea.Cmd {
+	f := p.chosen()
+	if f == nil {
+		return nil
+	}
+	p.turn++
+	d, ctx, turn, path := &p.desk.Daemon, p.desk.Ctx, p.turn, f.Path
+	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes}
+	return func() tea.Msg {
+		resp, err := d.DiffRun(ctx, req)
+		return fileMsg{turn, path, resp.Patch, resp.Truncated && resp.LeftOut.Files == 0, err}
+	}
+}
+
+func (p *Page) opened(msg *fileMsg) {
+	same := msg.path == p.file.path
+	was := p.file
+	p.file = file{path: msg.path, truncated: msg.truncated}
+	if same {
+		p.file.cursor, p.file.top, p.file.unified = was.cursor, was.top, was.unified
+	}
+	if msg.err != nil {
+		p.file.notes = []string{agency.AsError(msg.err).Message, "R reads it again"}
+		return
+	}
+	p.file.hunks, p.file.notes = diffview.Parse(msg.patch)
+}
+
+func (p *Page) move(by int) func(string) tea.Cmd {
+	return page.Do(func() { p.file.move(by) })
+}
+
+func (p *Page) step(by int) func(string) tea.Cmd {
+	return func(string) tea.Cmd {
+		to := p.at + by
+		if to < 0 || to >= len(p.list.List) {
+			return nil
+		}
+		p.at = to
+		return p.read()
+	}
+}
+
+// review marks the file as reviewed, with the content that it has, and goes to the next that is not.
+func (p *Page) review() tea.Cmd {
+	f := p.chosen()
+	if f == nil {
+		return nil
+	}
+	k := key(p.run.ID, f)
+	if p.seen[k] {
+		delete(p.seen, k)
+		return nil
+	}
+	p.seen[k] = true
+	for i := range p.list.List {
+		at := (p.at + 1 + i) % len(p.list.List)
+		if !p.seen[key(p.run.ID, &p.list.List[at])] {
+			p.at = at
+			return p.read()
+		}
+	}
+	return p.desk.Say("all files are reviewed")
+}
+
+func (p *Page) startComment() tea.Cmd {
+	about, ok := p.file.place()
+	if !ok {
+		return p.desk.Say("there is no line at the cursor to comment on")
+	}
+	p.commenting, p.field, p.about = true, field.New(""), about
+	return nil
+}
+
+func (p *Page) comment(text string) tea.Cmd {
+	about, run, ctx, d := p.about, p.run.ID, p.desk.Ctx, &p.desk.Daemon
+	req := api.AddCommentsRequest{Run: string(run), Comments: []api.CommentRequest{{File: about.path, Line: about.line, Old: about.old, Text: text}}}
+	return tea.Batch(p.desk.Say("keeping the comment …"), func() tea.Msg {
+		_, err := d.AddComments(ctx, req)
+		return sentMsg{run, fmt.Sprintf("comment on %s:%d kept; S sends it", about.path, about.line), err}
+	})
+}
+
+func (p *Page) send() tea.Cmd {
+	open := 0
+	for i := range p.comments {
+		if p.comments[i].State != agency.CommentSent {
+			open++
+		}
+	}
+	if open == 0 {
+		return p.desk.Say("there is no comment to send: c makes one")
+	}
+	run, ctx, d := p.run.ID, p.desk.Ctx, &p.desk.Daemon
+	return p.desk.Confirm(fmt.Sprintf("send %s to the agent of %s?", comments(open), p.run.Ref()), func() tea.Cmd {
+		return tea.Batch(p.desk.Say("sending …"), func() tea.Msg { return sentMsg{run, "the comments are sent", sendComments(ctx, d, run)} })
+	})
+}
+
+func sendComments(ctx context.Context, d *page.Daemon, run agency.RunID) error {
+	resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: string(run)})
+	if err == nil && !resp.Confirmed {
+		return agency.Errorf(agency.CodeInvalidState, "the comments were typed, but the agent was not seen to take them").WithHint("look: enter attaches")
+	}
+	return err
+}
+
+func (p *Page) rebase() tea.Cmd {
+	if p.base == api.DiffFromBase {
+		p.base = api.DiffFromTarget
+	} else {
+		p.base = api.DiffFromBase
+	}
+	p.loaded, p.list, p.file = false, api.DiffRunResponse{}, file{}
+	return p.Open()
+}
+
+// Bindings implements page.Page.
+func (p *Page) Bindings() []page.Binding {
+	const group = "In a diff"
+	return []page.Binding{
+		{Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next line", Group: group, Act: p.move(1)},
+		{Keys: []string{"k", "up"}, Shown: "k, up", Does: "the line before", Group: group, Act: p.move(-1)},
+		{Keys: []string{"ctrl+d", "pgdown", "J"}, Shown: "ctrl-d, J", Does: "half a page down", Group: group, Act: page.Do(func() { p.file.move(max(p.file.height/2, 1)) })},
+		{Keys: []string{"ctrl+u", "pgup", "K"}, Shown: "ctrl-u, K", Does: "half a page up", Group: group, Act: page.Do(func() { p.file.move(-max(p.file.height/2, 1)) })},
+		{Keys: []string{"g", "home"}, Shown: "g", Does: "the first line", Group: group, Act: p.move(-1 << 30)},
+		{Keys: []string{"G", "end"}, Shown: "G", Does: "the last line", Group: group, Act: p.move(1 << 30)},
+		{Keys: []string{"n"}, Shown: "n", Does: "the next hunk", Short: "hunk", Group: group, Act: page.Do(func() { p.file.hunk(1) })},
+		{Keys: []string{"p"}, Shown: "p", Does: "the hunk before", Group: group, Act: page.Do(func() { p.file.hunk(-1) })},
+		{Keys: []string{"]", "tab", "right"}, Shown: "], tab", Does: "the next file", Short: "file", Group: group, Act: p.step(1)},
+		{Keys: []string{"[", "shift+tab", "left"}, Shown: "[", Does: "the file before", Group: group, Act: p.step(-1)},
+		{Keys: []string{"x"}, Shown: "x", Does: "the file is reviewed, until it changes; to the next one", Short: "reviewed", Group: group, Act: page.Run(p.review)},
+		{Keys: []string{"c"}, Shown: "c", Does: "comment on the line", Short: "comment", Group: group, Act: page.Run(p.startComment)},
+		{Keys: []string{"S"}, Shown: "S", Does: "send the comments to the agent, after a y", Short: "send", Group: group, Act: page.Run(p.send)},
+		{Keys: []string{"|"}, Shown: "|", Does: "one column or two", Group: group, Act: page.Do(func() { p.file.unified, p.file.arranged = !p.file.unified, false })},
+		{Keys: []string{"b"}, Shown: "b", Does: "compare with where it began, or with where it left its target", Group: group, Act: page.Run(p.rebase)},
+		{Keys: []string{"R"}, Shown: "R", Does: "read it again", Group: group, Act: page.Run(p.Open)},
+	}
+}
+
+// Type implements page.Page.
+func (p *Page) Type(press tea.KeyPressMsg) tea.Cmd {
+	switch press.String() {
+	case "esc":
+		p.commenting = false
+	case "enter":
+		p.commenting = false
+		if text := strings.TrimSpace(p.field.Text()); text != "" {
+			return p.comment(text)
+		}
+	default:
+		p.field.Press(press)
+	}
+	return nil
+}
+
+// Paste implements page.Page.
+func (p *Page) Paste(text string) { p.field.Insert(text) }
+
+// comments returns a number of them in words.
+func comments(n int) string {
+	if n == 1 {
+		return "1 comment"
+	}
+	return fmt.Sprintf("%d comments", n)
+}

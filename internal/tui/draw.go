@@ -1,0 +1,151 @@
+package tui
+
+import (
+	"strings"
+
+	"agency/internal/api"
+	"agency/internal/cli/term"
+	"agency/internal/tui/cell"
+	"agency/internal/tui/preview"
+	"agency/internal/view"
+)
+
+// place is where the parts are on the screen.
+type place struct {
+	top, listWidth, listHeight int
+	paneX, paneY               int // of the title of the pane
+	paneWidth, paneHeight      int // with its title; 0 when there is no pane
+}
+
+// place returns where the parts are. The list keeps at least a third.
+func (b *board) place() place {
+	p := place{top: 1, listWidth: b.width, listHeight: max(b.height, 1)}
+	switch {
+	case !b.paneFits():
+	case b.big:
+		p.paneY, p.paneWidth, p.paneHeight, p.listHeight = 1, b.width, p.listHeight, 0
+	case b.width >= besideColumns:
+		p.listWidth = b.width * 45 / 100
+		p.paneX, p.paneY, p.paneWidth, p.paneHeight = p.listWidth+1, 1, b.width-p.listWidth-1, p.listHeight
+	default:
+		p.paneHeight = p.listHeight * 55 / 100
+		p.listHeight -= p.paneHeight
+		p.paneY, p.paneWidth = 1+p.listHeight, b.width
+	}
+	return p
+}
+
+func (b *board) paneFits() bool {
+	return !b.hidden && b.list.Chosen() != nil && b.width >= paneColumns && b.height+2 >= paneRows
+}
+
+// paneShown reports whether there is a pane now, so that its content is asked for.
+func (b *board) paneShown() bool { return b.paneFits() && b.shown }
+
+// Draw implements page.Page: it returns the list and the pane.
+func (b *board) Draw(width, height int) []cell.Line {
+	b.width, b.height = width, height
+	p := b.place()
+	list := []cell.Line{}
+	if p.listHeight > 0 {
+		list = b.list.Draw(p.listWidth, p.listHeight, b.desk.Now())
+		if text := b.empty(); len(text) > 0 {
+			for i := range min(len(text), len(list)-1) {
+				list[i+1] = cell.Of(cell.Plain, "  "+text[i]).Fit(p.listWidth)
+			}
+		}
+	}
+	if p.paneHeight == 0 {
+		return list
+	}
+	pane := b.drawPane(p.paneWidth, p.paneHeight)
+	if p.paneX == 0 {
+		return append(list, pane...)
+	}
+	for i := range list {
+		list[i] = append(append(list[i], cell.Of(cell.Dim, "│")...), pane[i]...)
+	}
+	return list
+}
+
+// empty returns what is shown in place of a list without runs.
+func (b *board) empty() []string {
+	switch {
+	case b.list.Chosen() != nil:
+		return nil
+	case !b.loaded && b.away != "":
+		return []string{"The daemon does not answer. It is asked again."}
+	case !b.loaded:
+		return nil
+	case b.list.Len() > 0:
+		return []string{"No run matches the filter. esc ends it."}
+	default:
+		return []string{
+			"No run yet. Start an agent on a task, in a git repository:", "",
+			"  agency run \"fix the login test\"", "",
+			"It appears here, with what its terminal shows. Five keys to begin with:", "",
+			"  w      go to the next run that needs you",
+			"  a  r   allow or reject what it asks",
+			"  enter  attach to its terminal, and come back by tmux's detach",
+			"  /      filter the list",
+			"  ?      all keys",
+		}
+	}
+}
+
+// drawPane returns the title of the pane, the request, and the tab.
+func (b *board) drawPane(width, height int) []cell.Line {
+	r := b.list.Chosen()
+	lines := []cell.Line{b.paneTitle(r, width)}
+	card := preview.Card(r, b.options(), b.takes(), width)
+	if most := max(height/2, 3); len(card) > most {
+		keys := card[len(card)-1]
+		card = append(card[:most-1:most-1], keys)
+	}
+	for _, line := range card {
+		lines = append(lines, line.Fit(width))
+	}
+	if len(card) > 0 {
+		lines = append(lines, cell.Of(cell.Dim, strings.Repeat("┄", width)))
+	}
+	if left := height - len(lines); left > 0 {
+		lines = append(lines, b.pane.Draw(width, left)...)
+	}
+	return lines[:height]
+}
+
+// paneTitle returns the row that parts the pane from the list: the run, its status, and the tabs.
+func (b *board) paneTitle(r *api.Run, width int) cell.Line {
+	line := cell.Of(cell.Dim, "─ ").Add(cell.Bold, term.Fit(r.Ref(), max(width/3, 10))).
+		Add(cell.Coloured(view.MarkColour(r.Status.Mark())), " "+r.Status.Mark()+" "+r.Status.String()).Add(cell.Dim, " ")
+	right := cell.Line{}
+	if at := b.pane.Position(); at != "" {
+		right = right.Add(cell.Dim, " "+at+" ")
+	}
+	tabs := tabNames(b.pane.Tab)
+	if line.Width()+right.Width()+tabs.Width() > width {
+		tabs = cell.Of(cell.Bold, "["+b.pane.Tab.String()+"]")
+	}
+	if line.Width()+right.Width()+tabs.Width() <= width {
+		right = append(right, tabs...)
+	}
+	fill := width - line.Width() - right.Width()
+	if fill < 0 {
+		return line.Fit(width)
+	}
+	line = line.Add(cell.Dim, strings.Repeat("─", fill))
+	return append(line, right...).Fit(width)
+}
+
+// tabNames returns the names of the tabs, the present one in brackets.
+func tabNames(present preview.Tab) cell.Line {
+	line := cell.Line{}
+	for _, tab := range preview.Tabs() {
+		if tab == present {
+			line = line.Add(cell.Bold, "["+tab.String()+"]")
+		} else {
+			line = line.Add(cell.Dim, " "+tab.String()+" ")
+		}
+	}
+	return line
+}

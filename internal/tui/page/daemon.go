@@ -1,0 +1,78 @@
+package page
+
+import (
+	"context"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// Daemon is what the dashboard asks of the daemon: the operations of the api, each a function.
+type Daemon struct {
+	ListRuns      func(context.Context, api.ListRunsRequest) (api.ListRunsResponse, error)
+	ShowScreen    func(context.Context, api.ShowScreenRequest) (api.ShowScreenResponse, error)
+	AnswerRun     func(context.Context, api.AnswerRunRequest) (api.AnswerRunResponse, error)
+	ShowOutput    func(context.Context, api.ShowOutputRequest) (api.ShowOutputResponse, error)
+	DiffRun       func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error)
+	ExplainRun    func(context.Context, api.RunRequest) (api.ExplainRunResponse, error)
+	SendInput     func(context.Context, api.SendInputRequest) (api.SendInputResponse, error)
+	CreateRun     func(context.Context, api.CreateRunRequest) (api.CreateRunResponse, error)
+	StopRun       func(context.Context, api.RunRequest) (api.StopRunResponse, error)
+	ResumeRun     func(context.Context, api.ResumeRunRequest) (api.ResumeRunResponse, error)
+	RemoveRun     func(context.Context, api.RemoveRunRequest) (api.RemoveRunResponse, error)
+	TakeSnapshot  func(context.Context, api.RunRequest) (api.TakeSnapshotResponse, error)
+	ReviewRun     func(context.Context, api.ReviewRunRequest) (api.ReviewRunResponse, error)
+	AddComments   func(context.Context, api.AddCommentsRequest) (api.CommentsResponse, error)
+	SendComments  func(context.Context, api.SendCommentsRequest) (api.SendCommentsResponse, error)
+	ListEvents    func(context.Context, api.ListEventsRequest) (api.ListEventsResponse, error)
+	ListMessages  func(context.Context, api.ListMessagesRequest) (api.MessagesResponse, error)
+	AckMessages   func(context.Context, api.AckMessagesRequest) (api.AckMessagesResponse, error)
+	ListAlerts    func(context.Context, api.ListAlertsRequest) (api.ListAlertsResponse, error)
+	AckAlerts     func(context.Context, api.AckAlertRequest) (api.AlertsResponse, error)
+	SnoozeAlerts  func(context.Context, api.SnoozeAlertRequest) (api.AlertsResponse, error)
+	ListSessions  func(context.Context, api.ListSessionsRequest) (api.ListSessionsResponse, error)
+	ShowSession   func(context.Context, api.SessionRequest) (api.ShowSessionResponse, error)
+	PauseSession  func(context.Context, api.SessionRequest) (api.SessionResponse, error)
+	ResumeSession func(context.Context, api.ResumeSessionRequest) (api.SessionResponse, error)
+	CancelSession func(context.Context, api.SessionRequest) (api.SessionResponse, error)
+	RetrySession  func(context.Context, api.RetrySessionRequest) (api.RetrySessionResponse, error)
+	ListQueue     func(context.Context, api.ListQueueRequest) (api.QueueResponse, error)
+	ChangeQueue   func(context.Context, api.ChangeQueueRequest) (api.QueueResponse, error)
+	// Follow calls changed after every event, and again when another daemon answers.
+	Follow func(ctx context.Context, changed, again func()) error
+}
+
+// DaemonOf returns the operations by a client.
+func DaemonOf(c *api.Client) Daemon {
+	return Daemon{
+		ListRuns: asks(c, api.ListRuns), ShowScreen: asks(c, api.ShowScreen), AnswerRun: asks(c, api.AnswerRun),
+		ShowOutput: asks(c, api.ShowOutput), DiffRun: asks(c, api.DiffRun), ExplainRun: asks(c, api.ExplainRun), SendInput: asks(c, api.SendInput),
+		CreateRun: asks(c, api.CreateRun), StopRun: asks(c, api.StopRun), ResumeRun: asks(c, api.ResumeRun), RemoveRun: asks(c, api.RemoveRun),
+		TakeSnapshot: asks(c, api.TakeSnapshot), ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), SendComments: asks(c, api.SendComments),
+		ListEvents: asks(c, api.ListEvents), ListMessages: asks(c, api.ListMessages), AckMessages: asks(c, api.AckMessages),
+		ListAlerts: asks(c, api.ListAlerts), AckAlerts: asks(c, api.AckAlerts), SnoozeAlerts: asks(c, api.SnoozeAlerts),
+		ListSessions: asks(c, api.ListSessions), ShowSession: asks(c, api.ShowSession), PauseSession: asks(c, api.PauseSession),
+		ResumeSession: asks(c, api.ResumeSession), CancelSession: asks(c, api.CancelSession), RetrySession: asks(c, api.RetrySession),
+		ListQueue: asks(c, api.ListQueue), ChangeQueue: asks(c, api.ChangeQueue),
+		Follow: func(ctx context.Context, changed, again func()) error {
+			return follow(ctx, c, changed, again)
+		},
+	}
+}
+
+func asks[Req, Resp any](c *api.Client, op api.Operation[Req, Resp]) func(context.Context, Req) (Resp, error) {
+	return func(ctx context.Context, req Req) (Resp, error) { return api.Call(ctx, c, op, req) }
+}
+
+// follow is Daemon.Follow by a client.
+func follow(ctx context.Context, c *api.Client, changed, again func()) error {
+	last, err := api.Call(ctx, c, api.ListEvents, api.ListEventsRequest{Limit: 1})
+	if err != nil {
+		return err
+	}
+	changed()
+	return c.Follow(ctx, last.LastSeq, "", again, func(agency.Event) error {
+		changed()
+		return nil
+	})
+}

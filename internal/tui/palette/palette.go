@@ -1,0 +1,113 @@
+// Package palette is the list of all commands, of which a user chooses one by letters of its words.
+package palette
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency/internal/cli/term"
+	"agency/internal/tui/cell"
+	"agency/internal/tui/field"
+	"agency/internal/tui/page"
+	"agency/internal/view"
+)
+
+// Palette is a list of commands that shrinks while the user types.
+type Palette struct {
+	table []page.Binding
+	found []*page.Binding
+	field field.Field
+	at    int
+	top   int
+}
+
+// New returns the palette of a table of keys. A key that stands for several commands is left out.
+func New(table []page.Binding) *Palette {
+	p := &Palette{table: table}
+	p.find()
+	return p
+}
+
+// Press handles a key. done reports that the palette closes, with the chosen command or none.
+func (p *Palette) Press(key tea.KeyPressMsg) (chosen *page.Binding, done bool) {
+	switch key.String() {
+	case "esc":
+		return nil, true
+	case "enter":
+		if p.at < len(p.found) {
+			chosen = p.found[p.at]
+		}
+		return chosen, true
+	case "down", "ctrl+n", "tab":
+		p.at = min(p.at+1, max(len(p.found)-1, 0))
+	case "up", "ctrl+p", "shift+tab":
+		p.at = max(p.at-1, 0)
+	default:
+		p.field.Press(key)
+		p.find()
+	}
+	return nil, false
+}
+
+// Paste types a text.
+func (p *Palette) Paste(text string) {
+	p.field.Insert(text)
+	p.find()
+}
+
+// find chooses the commands that have the letters that were typed: first those with the words as
+// they are.
+func (p *Palette) find() {
+	p.found, p.at = nil, 0
+	want := strings.ToLower(strings.TrimSpace(p.field.Text()))
+	loose := []*page.Binding{}
+	for i := range p.table {
+		b := &p.table[i]
+		text := strings.ToLower(b.Does)
+		switch {
+		case len(b.Keys) > 4:
+		case strings.Contains(text, want) || b.Shown == want:
+			p.found = append(p.found, b)
+		case inOrder(strings.ReplaceAll(want, " ", ""), text):
+			loose = append(loose, b)
+		}
+	}
+	p.found = append(p.found, loose...)
+}
+
+// inOrder reports whether a text has all characters of a word, in their order.
+func inOrder(word, text string) bool {
+	for _, r := range word {
+		_, after, ok := strings.Cut(text, string(r))
+		if !ok {
+			return false
+		}
+		text = after
+	}
+	return true
+}
+
+// Draw returns the commands that are found.
+func (p *Palette) Draw(width, height int) []cell.Line {
+	lines := make([]cell.Line, 0, height)
+	p.top = page.Scroll(p.top, p.at, height, len(p.found))
+	for i := p.top; i < len(p.found) && len(lines) < height; i++ {
+		lead := "  "
+		if i == p.at {
+			lead = "> "
+		}
+		line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.Cyan), term.Pad(p.found[i].Shown, 10)).Add(cell.Plain, p.found[i].Does).Fit(width)
+		if i == p.at {
+			line = line.All(cell.With(cell.Reversed, "b"))
+		}
+		lines = append(lines, line)
+	}
+	if len(p.found) == 0 {
+		lines = append(lines, cell.Of(cell.Dim, "  no command has these letters"))
+	}
+	return page.Fill(lines, width, height)
+}
+
+// Typing returns the row on which the user types.
+func (p *Palette) Typing(width int) cell.Line { return p.field.Draw(":", width) }
