@@ -527,7 +527,7 @@ func TestTabs(t *testing.T) {
 	u.presses("j l")
 	u.sees("[Log]", "a line of the log")
 	u.presses("m")
-	u.sees("[Messages]", "r_docs help.request, waits", "Which way for r_flaky?")
+	u.sees("[Messages]", "docs help.request, waits", "Which way for r_flaky?")
 	u.presses("]")
 	u.sees("[Timeline]", `run.started {"pid": 12}`)
 	u.presses("g v")
