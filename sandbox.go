@@ -155,13 +155,14 @@ func ImageName(text string) bool {
 	})
 }
 
-// SandboxTrial is the outcome of one try to get out of a sandbox of the level process.
+// SandboxTrial is the outcome of one try to get out of a sandbox.
 type SandboxTrial struct {
-	Network  Network `json:"network"` // of the sandbox
-	Way      string  `json:"way"`
-	Promised bool    `json:"promised"` // the sandbox is to refuse it
-	Refused  bool    `json:"refused"`
-	Reason   string  `json:"reason"` // the error that the way ended with; empty when it is open
+	Level    SandboxLevel `json:"level"`   // of the sandbox
+	Network  Network      `json:"network"` // of the sandbox
+	Way      string       `json:"way"`
+	Promised bool         `json:"promised"` // the sandbox is to refuse it
+	Refused  bool         `json:"refused"`
+	Reason   string       `json:"reason"` // the error that the way ended with; empty when it is open
 }
 
 func words[T ~string](all []T) string {

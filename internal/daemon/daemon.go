@@ -243,7 +243,7 @@ func (d *Daemon) build() {
 	d.tmux = tmux.New(d.Config.Tmux.Socket, tmuxTimeout)
 	runner.DropMark() // this daemon, or the tmux server that it starts, may have been started by an agent
 	d.watcher = watch.New(d.Log)
-	d.sandbox = &sandbox.Host{Program: d.Exec}
+	d.sandbox = &sandbox.Host{Program: d.Exec, Tmp: filepath.Join(d.Config.Home, config.TempDir)}
 	d.sup = supervisor.New(supervisor.Deps{
 		Store:          d.store,
 		Git:            d.git,

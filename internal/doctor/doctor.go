@@ -85,12 +85,16 @@ type Deps struct {
 	Now        func() time.Time
 	Elapsed    func(since time.Time) time.Duration
 	Sandbox    Sandbox
+	Image      func(ctx context.Context, req api.DoctorRequest) string // of containers; empty when none is configured
 }
 
 // Sandbox tries the sandboxes of this machine.
 type Sandbox interface {
-	// Trials returns the outcome of every try to get out of one, or E_SANDBOX_UNAVAILABLE.
+	// Trials returns the outcome of every try to get out of one of the level process, or
+	// E_SANDBOX_UNAVAILABLE.
 	Trials(ctx context.Context) ([]agency.SandboxTrial, error)
+	// TryImage does the same for containers of an image, in the engine that an environment names.
+	TryImage(ctx context.Context, env agency.Environ, name string) ([]agency.SandboxTrial, error)
 	// Containers returns the containers in the engine that an environment names, and in those that
 	// the attempts of a data root noted; away are those of engines that do not answer.
 	Containers(ctx context.Context, env agency.Environ, home string) (found, away []agency.Container)

@@ -12,28 +12,51 @@ import (
 
 // TrySandbox tries to get out of every sandbox that this machine can make. A way that is open
 // although its sandbox is to refuse it is a finding.
-func (d *Doctor) TrySandbox(ctx context.Context) (api.DoctorResponse, error) {
+func (d *Doctor) TrySandbox(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
+	resp := api.DoctorResponse{Checks: []api.Check{}, Trials: []agency.SandboxTrial{}}
 	trials, err := d.Sandbox.Trials(ctx)
-	if agency.IsCode(err, agency.CodeSandboxUnavailable) {
-		return api.DoctorResponse{Checks: []api.Check{failed("sandbox", err)}, Trials: []agency.SandboxTrial{}}, nil
-	}
-	if err != nil {
+	switch {
+	case agency.IsCode(err, agency.CodeSandboxUnavailable):
+		resp.Checks = append(resp.Checks, failed("sandbox", err))
+	case err != nil:
 		return api.DoctorResponse{}, err
+	default:
+		resp.Checks = append(resp.Checks, tried(trials, "process: bubblewrap refused everything that it is to refuse")...)
 	}
-	resp := api.DoctorResponse{Checks: []api.Check{}, Trials: trials}
+	resp.Trials = append(resp.Trials, trials...)
+	image := d.Image(ctx, req)
+	trials, err = d.Sandbox.TryImage(ctx, req.Env, image)
+	switch {
+	case agency.IsCode(err, agency.CodeSandboxUnavailable): // it is the user's choice to have it
+		c := failed("sandbox", err)
+		c.Level = levelNote
+		resp.Checks = append(resp.Checks, c)
+	case err != nil:
+		return api.DoctorResponse{}, err
+	default:
+		resp.Checks = append(resp.Checks, tried(trials, "container: the engine refused everything that it is to refuse, with the image "+image)...)
+	}
+	resp.Trials = append(resp.Trials, trials...)
+	resp.Checks = append(resp.Checks, limits())
+	return resp, nil
+}
+
+// tried returns a finding for each way out of a level that is open and was to be refused, or else
+// one with these words.
+func tried(trials []agency.SandboxTrial, words string) []api.Check {
+	checks := []api.Check{}
 	for _, t := range trials {
 		if t.Promised && !t.Refused {
-			resp.Checks = append(resp.Checks, api.Check{
-				Name: "sandbox", Level: levelError, Text: fmt.Sprintf("with the network %s an agent can %s", t.Network, t.Way),
+			checks = append(checks, api.Check{
+				Name: "sandbox", Level: levelError, Text: fmt.Sprintf("%s: with the network %s an agent can %s", t.Level, t.Network, t.Way),
 				Fix: "give agents of such a sandbox nothing that they must not reach, and report this with the version of the kernel",
 			})
 		}
 	}
-	if len(resp.Checks) == 0 {
-		resp.Checks = append(resp.Checks, api.Check{Name: "sandbox", Level: levelOK, Text: "process: bubblewrap refused everything that it is to refuse"})
+	if len(checks) == 0 {
+		checks = append(checks, api.Check{Name: "sandbox", Level: levelOK, Text: words})
 	}
-	resp.Checks = append(resp.Checks, limits())
-	return resp, nil
+	return checks
 }
 
 // limits returns what enforces the limits of a run here.

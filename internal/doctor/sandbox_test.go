@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agency"
+	"agency/internal/api"
 	"agency/internal/doctor"
 )
 
@@ -14,6 +15,10 @@ type outcomes []agency.SandboxTrial
 
 func (o outcomes) Trials(context.Context) ([]agency.SandboxTrial, error) { return o, nil }
 
+func (outcomes) TryImage(context.Context, agency.Environ, string) ([]agency.SandboxTrial, error) {
+	return nil, agency.Errorf(agency.CodeSandboxUnavailable, "no engine")
+}
+
 func (outcomes) Containers(context.Context, agency.Environ, string) (found, away []agency.Container) {
 	return nil, nil
 }
@@ -21,13 +26,14 @@ func (outcomes) Containers(context.Context, agency.Environ, string) (found, away
 // A way that a sandbox is to refuse and does not is a finding; one that it leaves open is none.
 func TestOpenWayOutIsFound(t *testing.T) {
 	t.Parallel()
-	d := doctor.Doctor{Deps: doctor.Deps{Sandbox: outcomes{
+	image := func(context.Context, api.DoctorRequest) string { return "" }
+	d := doctor.Doctor{Deps: doctor.Deps{Image: image, Sandbox: outcomes{
 		{Network: agency.NetworkFull, Way: "connect by TCP"},
 		{Network: agency.NetworkFull, Way: "read a secret", Promised: true},
 		{Network: agency.NetworkNone, Way: "read a secret", Promised: true, Refused: true},
 	}}}
-	resp, err := d.TrySandbox(t.Context())
-	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 2 || resp.Checks[1].Name != "limits" {
+	resp, err := d.TrySandbox(t.Context(), api.DoctorRequest{})
+	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 3 || resp.Checks[2].Name != "limits" {
 		t.Fatalf("%+v, %v", resp, err)
 	}
 	if c := resp.Checks[0]; c.Level != "error" || !strings.Contains(c.Text, "network full an agent can read a secret") {

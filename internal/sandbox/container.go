@@ -78,23 +78,31 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 		}
 		inside = slices.Concat([]string{c.Program, Inside}, args, c.Argv)
 	}
-	if err := os.MkdirAll(k.Link, 0o700); err != nil {
+	at := filepath.Join(c.Attempt, CargoFile)
+	if err := k.make(ctx, client, at, of); err != nil {
 		return nil, nil, err
+	}
+	return append([]string{c.Program, Carrier, at}, inside...), env, nil
+}
+
+// make makes a container, after its file. It does not start it.
+func (k *cargo) make(ctx context.Context, client *docker.Client, at string, of *docker.Container) error {
+	if err := os.MkdirAll(k.Link, 0o700); err != nil {
+		return err
 	}
 	data, err := json.Marshal(k)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	at := filepath.Join(c.Attempt, CargoFile)
 	if err := file.WriteDurable(at, data); err != nil {
-		return nil, nil, err
+		return err
 	}
 	killpoint.At("container.intended")
 	if err := client.Create(ctx, k.Name, of); err != nil {
-		return nil, nil, startProblem(k.Image, err)
+		return startProblem(k.Image, err)
 	}
 	killpoint.At("container.created")
-	return append([]string{c.Program, Carrier, at}, inside...), env, nil
+	return nil
 }
 
 // ofMachine are the variables of the caller that name programs and files of the machine, which the
@@ -103,21 +111,55 @@ var ofMachine = []string{
 	"PATH", "SHELL", "EDITOR", "VISUAL", "PAGER", "LESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 }
 
+// bare returns a container without the files of an attempt: agency's program is its first one.
+func bare(program, image, link string, network agency.Network, info *docker.Info) *docker.Container {
+	user := docker.User(info)
+	of := &docker.Container{
+		Image: image, User: user, Hostname: "sandbox", WorkingDir: "/", Env: []string{},
+		Entrypoint: []string{program, FirstInside, linkInside}, Cmd: []string{},
+		HostConfig: docker.HostConfig{
+			NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
+			CgroupnsMode: "private", IpcMode: "private", LogConfig: docker.LogConfig{Type: "none"},
+			Tmpfs: map[string]string{"/tmp": shared, "/var/tmp": shared, "/run": inMemoryOf("755", user)},
+		},
+	}
+	if network == agency.NetworkFull {
+		of.HostConfig.NetworkMode = "bridge"
+	}
+	if info.Has("selinux") { // otherwise it could not read what is not labelled for containers
+		of.HostConfig.SecurityOpt = append(of.HostConfig.SecurityOpt, "label=disable")
+	}
+	bind(of, mount{"--ro-bind", program, program}, mount{"--ro-bind", link, linkInside})
+	return of
+}
+
+// bind adds files and folders of the machine to a container.
+func bind(of *docker.Container, mounts ...mount) {
+	for _, m := range mounts {
+		of.HostConfig.Mounts = append(of.HostConfig.Mounts, docker.Mount{
+			Type: "bind", Source: m.from, Target: m.path, ReadOnly: m.how == "--ro-bind", BindOptions: &docker.BindOptions{Propagation: "rprivate"},
+		})
+		delete(of.HostConfig.Tmpfs, m.path)
+	}
+}
+
 // containerOf returns what the container of an attempt is made of.
 func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, error) {
-	user := docker.User(info)
+	of := bare(c.Program, c.Run.Attempt.Image.ID, filepath.Join(c.Home, "link"), c.Sandbox.Network, info)
+	of.Labels = labels(c)
 	home := path.Clean(c.Env.Lookup("HOME"))
 	extra, err := configured(c, home)
 	if err != nil {
 		return nil, err
 	}
 	mounts := append(extra, state(c)...)
-	tmpfs := map[string]string{"/tmp": shared, "/var/tmp": shared, "/run": inMemoryOf("755", user)}
+	tmpfs := of.HostConfig.Tmpfs
 	if path.IsAbs(home) && home != "/" {
-		tmpfs[home] = inMemoryOf("700", user)
+		own := inMemoryOf("700", of.User)
+		tmpfs[home] = own
 		for _, m := range mounts { // the engine would make these as root
 			for dir := filepath.Dir(m.path); above(home, dir) && dir != home; dir = filepath.Dir(dir) {
-				tmpfs[dir] = inMemoryOf("700", user)
+				tmpfs[dir] = own
 			}
 		}
 		mounts = append(mounts, mount{"--ro-bind", c.Git.User, filepath.Join(home, ".gitconfig")})
@@ -129,30 +171,9 @@ func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, e
 	for _, path := range c.Writes {
 		mounts = append(mounts, mount{"--bind", path, path})
 	}
-	mounts = append(mounts, mount{"--ro-bind", c.Program, c.Program}, mount{"--ro-bind", filepath.Join(c.Home, "link"), linkInside})
-	of := docker.Container{
-		Image: c.Run.Attempt.Image.ID, User: user, Hostname: "sandbox", WorkingDir: "/", Env: []string{},
-		Entrypoint: []string{c.Program, FirstInside, linkInside}, Cmd: []string{},
-		Labels: labels(c),
-		HostConfig: docker.HostConfig{
-			NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
-			CgroupnsMode: "private", IpcMode: "private", Tmpfs: tmpfs, LogConfig: docker.LogConfig{Type: "none"},
-		},
-	}
-	if c.Sandbox.Network == agency.NetworkFull {
-		of.HostConfig.NetworkMode = "bridge"
-	}
-	if info.Has("selinux") { // otherwise it could not read what is not labelled for containers
-		of.HostConfig.SecurityOpt = append(of.HostConfig.SecurityOpt, "label=disable")
-	}
 	limited(&of.HostConfig, c.Run.Resources)
-	for _, m := range mounts {
-		of.HostConfig.Mounts = append(of.HostConfig.Mounts, docker.Mount{
-			Type: "bind", Source: m.from, Target: m.path, ReadOnly: m.how == "--ro-bind", BindOptions: &docker.BindOptions{Propagation: "rprivate"},
-		})
-		delete(of.HostConfig.Tmpfs, m.path)
-	}
-	return &of, nil
+	bind(of, mounts...)
+	return of, nil
 }
 
 // limited sets the limits of a container.

@@ -21,6 +21,7 @@ import (
 // Host is what sandboxes need of this machine. It remembers that they work.
 type Host struct {
 	Program string // agency's own, a static one
+	Tmp     string // a folder that each daemon empties at its start
 
 	mu    sync.Mutex
 	works bool // bubblewrap was tried, and did all that is asked of it

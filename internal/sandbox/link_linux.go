@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -46,16 +44,6 @@ const socketOfLink = "link"
 
 // mostMessage is how long a message may be; the environment is in one.
 const mostMessage = 16 << 20
-
-// short returns a path of a file in a folder that is short enough for a socket, and stays so until
-// done is called.
-func short(folder, name string) (path string, done func(), err error) {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return "", nil, err
-	}
-	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), name), func() { _ = dir.Close() }, nil
-}
 
 // send writes a message, with files.
 func send(conn *net.UnixConn, message any, files ...int) error {

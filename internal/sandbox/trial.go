@@ -3,11 +3,13 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"agency"
@@ -30,21 +32,29 @@ const (
 // trialTime is how long all trials of one sandbox may take.
 const trialTime = 20 * time.Second
 
-// Trials tries, from inside each sandbox that this host can make, what the sandbox is to refuse. It
-// aims at files, sockets and a process of its own, and changes nothing else. E_SANDBOX_UNAVAILABLE:
-// there is none, and the hint says what to do.
+// Trials tries, from inside each sandbox of the level process that this host can make, what the
+// sandbox is to refuse. It aims at files, sockets and a process of its own, and changes nothing
+// else. E_SANDBOX_UNAVAILABLE: there is none, and the hint says what to do.
 func (h *Host) Trials(ctx context.Context) ([]agency.SandboxTrial, error) {
 	if err := h.Check(ctx, agency.SandboxProcess); err != nil {
 		return nil, err
 	}
+	return h.trials(ctx, agency.SandboxProcess, agency.Networks(), func(ctx context.Context, network agency.Network, probe []string) (*exec.Cmd, error) {
+		return h.try(ctx, network, probe...), nil
+	})
+}
+
+// trials tries all ways out of the sandboxes with these networks. command returns the command that
+// runs Probe in one.
+func (h *Host) trials(ctx context.Context, level agency.SandboxLevel, networks []agency.Network, command func(context.Context, agency.Network, []string) (*exec.Cmd, error)) ([]agency.SandboxTrial, error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "agency-doctor-")
+	dir, err := h.folder()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	t := target{Dir: dir, Abstract: "@" + filepath.Base(dir)}
+	t := target{Dir: dir, Abstract: "@agency-" + filepath.Base(dir)}
 	if err := os.WriteFile(filepath.Join(dir, secretFile), []byte("secret\n"), 0o600); err != nil {
 		return nil, err
 	}
@@ -59,16 +69,31 @@ func (h *Host) Trials(ctx context.Context) ([]agency.SandboxTrial, error) {
 	}
 	defer func() { cancel(); _ = other.Wait() }()
 	t.Process = other.Process.Pid
+	aim, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
 	all := []agency.SandboxTrial{}
-	// That of allow is the one of none, with sockets that lead to the proxy.
-	for _, network := range []agency.Network{agency.NetworkFull, agency.NetworkNone} {
-		some, err := h.trials(ctx, network, t)
+	for _, network := range networks {
+		cmd, err := command(ctx, network, []string{string(aim)})
+		var some []agency.SandboxTrial
+		if err == nil {
+			some, err = outcomes(cmd, level, network)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("try the sandbox process with the network %s: %w", network, err)
+			return nil, fmt.Errorf("try the sandbox %s with the network %s: %w", level, network, err)
 		}
 		all = append(all, some...)
 	}
 	return all, nil
+}
+
+// folder makes a folder for trials. A daemon that is killed leaves it where the next one looks.
+func (h *Host) folder() (string, error) {
+	if err := os.MkdirAll(h.Tmp, 0o700); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(h.Tmp, "doctor-")
 }
 
 // listen opens the sockets of a target. They answer nothing, but for UDP.
@@ -80,7 +105,12 @@ func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 		}
 	}
 	var config net.ListenConfig
-	for _, one := range []struct{ network, address string }{{"tcp", "127.0.0.1:0"}, {"unix", filepath.Join(t.Dir, socketFile)}, {"unix", t.Abstract}} {
+	socket, done, err := short(t.Dir, socketFile)
+	if err != nil {
+		return closeAll, err
+	}
+	defer done()
+	for _, one := range []struct{ network, address string }{{"tcp", "127.0.0.1:0"}, {"unix", socket}, {"unix", t.Abstract}} {
 		l, err := config.Listen(ctx, one.network, one.address)
 		if err != nil {
 			return closeAll, err
@@ -108,13 +138,21 @@ func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 	return closeAll, nil
 }
 
-// trials runs all attempts in one sandbox.
-func (h *Host) trials(ctx context.Context, network agency.Network, t target) ([]agency.SandboxTrial, error) {
-	aim, err := json.Marshal(t)
-	if err != nil {
-		return nil, err
+// outcomes runs all attempts in one sandbox.
+func outcomes(cmd *exec.Cmd, level agency.SandboxLevel, network agency.Network) ([]agency.SandboxTrial, error) {
+	if network == agency.NetworkAllow {
+		// In the place of the wrapper, it takes the sockets that lead to the proxy.
+		own, theirs, err := socketPair()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = own.Close(); _ = theirs.Close() }()
+		cmd.ExtraFiles = []*os.File{theirs}
 	}
-	out, err := h.try(ctx, network, string(aim)).Output()
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
+		return nil, fmt.Errorf("%w: %s", err, plain.OneLine(string(exit.Stderr)))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +161,19 @@ func (h *Host) trials(ctx context.Context, network agency.Network, t target) ([]
 		return nil, fmt.Errorf("%w: %s", err, plain.OneLine(string(out)))
 	}
 	for i := range list {
-		list[i].Network = network
-		list[i].Promised = list[i].Promised || network == agency.NetworkNone
+		list[i].Level, list[i].Network = level, network
+		list[i].Promised = list[i].Promised || network != agency.NetworkFull
 	}
 	return list, nil
+}
+
+// inside returns the command line of Probe in a sandbox.
+func (h *Host) inside(network agency.Network, probe []string) []string {
+	argv := []string{h.Program, Inside}
+	if network == agency.NetworkAllow {
+		argv = append(argv, Listening, strconv.Itoa(proxyPort))
+	}
+	return append(append(argv, h.Program, Probe), probe...)
 }
 
 // try returns the command that runs Probe, with these arguments, in a sandbox without any file of
@@ -136,7 +183,7 @@ func (h *Host) try(ctx context.Context, network agency.Network, probe ...string)
 	for _, m := range append(system(), mount{"--ro-bind", h.Program, h.Program}) {
 		args = append(args, m.args(0)...)
 	}
-	args = append(append(args, "--", h.Program, Inside, h.Program, Probe), probe...)
+	args = append(append(args, "--"), h.inside(network, probe)...)
 	cmd := exec.CommandContext(ctx, bubblewrap, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second

@@ -58,7 +58,14 @@ var attempts = []struct {
 		}
 		return errno
 	}},
-	{"connect to a socket of yours", false, func(t target) error { return dial("unix", filepath.Join(t.Dir, socketFile)) }},
+	{"connect to a socket of yours", false, func(t target) error {
+		socket, done, err := short(t.Dir, socketFile)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return dial("unix", socket)
+	}},
 	{"connect to an abstract socket", true, func(t target) error { return dial("unix", t.Abstract) }},
 	{"connect by TCP", true, func(t target) error { return dial("tcp", t.TCP) }},
 	{"connect by MPTCP", true, multipath},

@@ -77,8 +77,8 @@ func trialTable(trials []agency.SandboxTrial) string {
 	}
 	rows := [][]string{{"FROM INSIDE"}}
 	for _, t := range trials {
-		if n := t.Network; t.Way == ways[0] {
-			rows[0] = append(rows[0], strings.ToUpper(agency.Sandbox{Level: agency.SandboxProcess, Network: n}.String()))
+		if t.Way == ways[0] {
+			rows[0] = append(rows[0], strings.ToUpper(string(t.Level)+" "+string(t.Network)))
 		}
 	}
 	rows[0] = append(rows[0], "BY")
