@@ -1,6 +1,7 @@
 package lander
 
 import (
+	"cmp"
 	"context"
 
 	"agency"
@@ -73,12 +74,16 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	p.settings.Uncommitted, p.source.nested = agency.IncludeUncommitted, nil
 	v.WouldLand = agency.Landing{RunID: r.ID, Target: v.Target, Method: v.Method, Source: p.source.sealed, TargetOld: p.targetOld}
 	c, err := l.candidate(ctx, p, "")
+	if err != nil {
+		files, problem := l.Git.Changes(ctx, repo, p.from(), cmp.Or(p.source.sealed, p.source.commit))
+		if problem != nil {
+			return nil, problem
+		}
+		v.Files = files
+	}
 	switch {
 	case agency.IsCode(err, agency.CodeMergeConflict):
 		v.Conflicts, _ = agency.AsError(err).Details["files"].([]string)
-		if v.Files, err = l.Git.Changes(ctx, repo, p.from(), p.source.sealed); err != nil {
-			return nil, err
-		}
 		v.Obstacle = first(v.Obstacle, l.conflict(p, agency.Errorf(agency.CodeMergeConflict, "conflict in %s", named(v.Conflicts)).WithDetail("files", v.Conflicts)))
 	case err != nil:
 		v.Obstacle = first(v.Obstacle, err)
