@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/field"
+	"agency/internal/tui/inbox"
 	"agency/internal/tui/page"
 )
 
@@ -99,6 +100,29 @@ func (b *board) send(text string) tea.Cmd {
 		if err == nil && !resp.Confirmed {
 			return agency.Errorf(agency.CodeInvalidState, "the message was typed, but its agent was not seen to take it")
 		}
+		return err
+	})
+}
+
+// snooze postpones the open alerts of the marked runs, or of the one under the cursor.
+func (b *board) snooze() tea.Cmd {
+	runs := b.list.Targets()
+	if len(runs) == 0 {
+		return b.desk.Say("there is no run")
+	}
+	return b.each(runs, "snoozed for an hour", func(ctx context.Context, run string) error {
+		open, err := b.desk.Daemon.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
+		if err != nil {
+			return err
+		}
+		ids := []string{}
+		for i := range open.Alerts {
+			ids = append(ids, open.Alerts[i].ID)
+		}
+		if len(ids) == 0 {
+			return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")
+		}
+		_, err = b.desk.Daemon.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: inbox.Snooze.Milliseconds()})
 		return err
 	})
 }

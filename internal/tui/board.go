@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/diff"
@@ -50,6 +51,7 @@ type board struct {
 	field   field.Field
 	about   api.Run // what the field is about, as it was shown
 	targets []api.Run
+	wanted  agency.RunID // the cursor goes there with the next list
 
 	// The request that is shown: the run and its id, and when it appeared.
 	asking string

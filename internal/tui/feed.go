@@ -62,11 +62,16 @@ func (b *board) listed(msg runsMsg) tea.Cmd {
 	}
 	b.loaded, b.away = true, ""
 	b.list.Set(msg.resp.Runs)
+	var lost tea.Cmd
+	if b.wanted != "" && !b.list.Go(b.wanted) {
+		lost = b.desk.Say("that run is not in the list: it was removed, or the filter hides it")
+	}
+	b.wanted = ""
 	if !b.feed.stale {
-		return nil
+		return lost
 	}
 	b.feed.asked = true
-	return b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{})
+	return tea.Batch(lost, b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{}))
 }
 
 // eye is the look at the screen of the chosen run. Only the newest turn counts.

@@ -5,9 +5,13 @@ import (
 
 	"agency/internal/tui/diff"
 	"agency/internal/tui/field"
+	"agency/internal/tui/form"
+	"agency/internal/tui/inbox"
 	"agency/internal/tui/page"
 	"agency/internal/tui/palette"
 	"agency/internal/tui/preview"
+	"agency/internal/tui/queue"
+	"agency/internal/tui/session"
 )
 
 // The groups of the help.
@@ -16,6 +20,7 @@ const (
 	groupAnswer = "Answer"
 	groupAct    = "Act on the run, or on those that are marked"
 	groupLook   = "Look"
+	groupPages  = "Go"
 	groupAll    = "Everywhere"
 )
 
@@ -26,6 +31,9 @@ func (m *Model) bindings() []page.Binding {
 	if m.page != nil {
 		table = append(table, page.Binding{Keys: []string{"q", "esc"}, Shown: "q, esc", Does: "back to the list", Short: "back", Group: groupAll, Act: page.Run(m.leave)})
 	}
+	if m.page == nil {
+		table = append(table, m.pages()...)
+	}
 	table = append(table,
 		page.Binding{Keys: []string{"?"}, Shown: "?", Does: "these keys", Short: "help", Group: groupAll, Act: page.Do(func() { m.helping = true })},
 		page.Binding{Keys: []string{":"}, Shown: ":", Does: "all commands, by letters of their words", Short: "commands", Group: groupAll, Act: page.Do(func() { m.palette = palette.New(m.bindings()) })},
@@ -34,6 +42,19 @@ func (m *Model) bindings() []page.Binding {
 		table = append(table, page.Binding{Keys: []string{"q"}, Shown: "q", Does: "leave; the runs go on", Short: "quit", Group: groupAll, Act: func(string) tea.Cmd { return tea.Quit }})
 	}
 	return table
+}
+
+// pages returns the keys that open a page in place of the list.
+func (m *Model) pages() []page.Binding {
+	open := func(p func() page.Page) func(string) tea.Cmd {
+		return page.Run(func() tea.Cmd { return m.open(p()) })
+	}
+	return []page.Binding{
+		{Keys: []string{"n"}, Shown: "n", Does: "start a new run", Group: groupPages, Act: open(func() page.Page { return form.New(m.desk) })},
+		{Keys: []string{"A"}, Shown: "A", Does: "the inbox: alerts and messages", Group: groupPages, Act: open(func() page.Page { return inbox.New(m.desk) })},
+		{Keys: []string{"S"}, Shown: "S", Does: "the sessions, with their waves", Group: groupPages, Act: open(func() page.Page { return session.New(m.desk) })},
+		{Keys: []string{"Q"}, Shown: "Q", Does: "the landing queues", Group: groupPages, Act: open(func() page.Page { return queue.New(m.desk) })},
+	}
 }
 
 // Bindings implements page.Page.
@@ -83,6 +104,7 @@ func (b *board) acts() []page.Binding {
 		{Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.resume},
 		{Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.remove},
 		{Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.snapshot},
+		{Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.snooze)},
 		{Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
 	}
 }

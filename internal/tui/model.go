@@ -46,7 +46,7 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 func New(ctx context.Context, o Options) *Model {
 	m := &Model{width: 80, height: 24}
 	m.desk = &page.Desk{
-		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Later: later,
+		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Later: later,
 		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name,
 	}
 	m.board = newBoard(m.desk, o.Command)
@@ -154,11 +154,8 @@ func (m *Model) leave() tea.Cmd {
 
 // goTo goes back to the list, to a run.
 func (m *Model) goTo(run agency.RunID) tea.Cmd {
-	m.page = nil
-	if !m.board.list.Go(run) {
-		return m.say("that run is not in the list: it was removed, or the filter hides it")
-	}
-	return nil
+	m.page, m.board.wanted = nil, run
+	return m.board.changed()
 }
 
 // name returns what users call a run, by its id.

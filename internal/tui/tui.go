@@ -25,6 +25,8 @@ type Options struct {
 	Dir    string   // working directory of the caller
 	Config string   // the caller's configuration file; empty means the default one
 	Now    func() time.Time
+	// Runner reads a runner as users write it: a kind, or the name of a custom one.
+	Runner func(name string) (kind agency.RunnerKind, custom string)
 	// Command returns a command of this program, to be run on the terminal.
 	Command func(args ...string) *exec.Cmd
 	// Away, if it is not nil, carries what keeps the daemon from answering, in words, and "" when it

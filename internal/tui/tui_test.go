@@ -20,7 +20,11 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/diff"
+	"agency/internal/tui/form"
+	"agency/internal/tui/inbox"
 	"agency/internal/tui/page"
+	"agency/internal/tui/queue"
+	"agency/internal/tui/session"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the keys of docs/tui.md again")
@@ -44,6 +48,7 @@ func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 	u := &user{t: t, now: noon, runs: runs, screens: map[agency.RunID]agency.Screen{}}
 	u.m = New(t.Context(), Options{
 		Daemon: u.daemon(), Now: func() time.Time { return u.now },
+		Dir: "/home/me/web", Env: []string{"EDITOR=vi"}, Runner: func(name string) (agency.RunnerKind, string) { return agency.RunnerKind(name), "" },
 		Command: func(args ...string) *exec.Cmd { return exec.Command("agency", args...) },
 	})
 	u.m.desk.Later = func(_ time.Duration, msg tea.Msg) tea.Cmd {
@@ -81,6 +86,60 @@ func (u *user) daemon() page.Daemon {
 		AnswerRun: func(_ context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
 			err := u.record("answer %s %s %s%s", req.Run, req.PromptID, req.Decision, req.Text)
 			return api.AnswerRunResponse{Confirmed: true}, err
+		},
+		CreateRun: func(_ context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
+			if err := u.record("create %+v in %s", req.Spec.Prompt, req.Spec.Repo); err != nil {
+				return api.CreateRunResponse{}, err
+			}
+			r := run(req.Spec.Name, agency.Working, "beginning")
+			u.runs = append(u.runs, r)
+			return api.CreateRunResponse{Run: r}, nil
+		},
+		ListAlerts: func(_ context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
+			alerts := []api.Alert{{ID: "a1", Kind: agency.AlertNeedsInput, RunID: "r_docs", RunName: "docs", OpenedAt: noon.Add(-time.Hour), Payload: []byte(`{"prompt_preview": "Which tone?"}`)}}
+			if req.Run != "" && req.Run != "r_docs" {
+				alerts = nil
+			}
+			return api.ListAlertsResponse{Alerts: alerts}, nil
+		},
+		AckAlerts: func(_ context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
+			return api.AlertsResponse{}, u.record("ack %s", req.Alerts)
+		},
+		AckMessages: func(_ context.Context, req api.AckMessagesRequest) (api.AckMessagesResponse, error) {
+			return api.AckMessagesResponse{}, u.record("ack %s", req.Messages)
+		},
+		SnoozeAlerts: func(_ context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
+			return api.AlertsResponse{}, u.record("snooze %s %d", req.Alerts, req.ForMS)
+		},
+		ListSessions: func(context.Context, api.ListSessionsRequest) (api.ListSessionsResponse, error) {
+			return api.ListSessionsResponse{Sessions: []api.Session{{ID: "s1", Name: "release", Status: agency.SessionRunning, Waiting: 1, Summary: agency.Counts{Complete: 1, Running: 1, Queued: 1}}, {ID: "s2", Name: "older", Status: agency.SessionFailed}}}, nil
+		},
+		ShowSession: func(_ context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
+			return api.ShowSessionResponse{Session: api.Session{ID: agency.SessionID(req.Session)}, Agents: []api.SessionAgent{
+				{ID: "schema", Status: agency.AgentComplete, RunID: "r_idle"}, {ID: "api", Status: agency.AgentRunning, NeedsUser: true, Label: agency.NeedsInput, RunID: "r_docs", Note: "Which tone?"},
+				{ID: "e2e", Status: agency.AgentQueued, After: []string{"schema", "api"}, WaitReason: "waits for api"},
+			}, Waves: []api.Wave{{Wave: 1, Agents: []string{"schema"}}, {Wave: 2, Agents: []string{"api"}}, {Wave: 3, Agents: []string{"e2e"}}}}, nil
+		},
+		PauseSession: func(_ context.Context, req api.SessionRequest) (api.SessionResponse, error) {
+			return api.SessionResponse{}, u.record("pause %s", req.Session)
+		},
+		ResumeSession: func(_ context.Context, req api.ResumeSessionRequest) (api.SessionResponse, error) {
+			return api.SessionResponse{}, u.record("resume %s", req.Session)
+		},
+		CancelSession: func(_ context.Context, req api.SessionRequest) (api.SessionResponse, error) {
+			return api.SessionResponse{}, u.record("cancel %s", req.Session)
+		},
+		RetrySession: func(_ context.Context, req api.RetrySessionRequest) (api.RetrySessionResponse, error) {
+			return api.RetrySessionResponse{}, u.record("retry %s", req.Session)
+		},
+		ListQueue: func(context.Context, api.ListQueueRequest) (api.QueueResponse, error) {
+			return api.QueueResponse{Entries: []api.QueueItem{
+				{Entry: agency.QueueEntry{Seq: 1, Run: "idle", RunID: "r_idle", Target: "main", State: agency.EntryChecking}, Position: 1, Why: "its checks run"},
+				{Entry: agency.QueueEntry{Seq: 2, Run: "flaky", RunID: "r_flaky", Target: "main", State: agency.EntryHeld}, Why: "it is held by hand"},
+			}, Queues: []agency.Queue{{Target: "main", Paused: true}}}, nil
+		},
+		ChangeQueue: func(_ context.Context, req api.ChangeQueueRequest) (api.QueueResponse, error) {
+			return api.QueueResponse{}, u.record("queue %s %s of %s", req.Change, req.Runs, req.Into)
 		},
 		StopRun: func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 			return api.StopRunResponse{}, u.record("stop %s", req.Run)
@@ -570,10 +629,10 @@ func TestDocsKeys(t *testing.T) {
 func allBindings(m *Model) []page.Binding {
 	r := run("any", agency.Working, "")
 	table := m.board.Bindings()
-	for _, p := range []page.Page{diff.New(m.desk, &r, diff.Seen{})} {
+	for _, p := range []page.Page{diff.New(m.desk, &r, diff.Seen{}), form.New(m.desk), inbox.New(m.desk), session.New(m.desk), queue.New(m.desk)} {
 		table = append(table, p.Bindings()...)
 	}
-	everywhere := []page.Binding{}
+	everywhere := m.pages()
 	for _, b := range m.bindings() {
 		if b.Group == groupAll {
 			everywhere = append(everywhere, b)

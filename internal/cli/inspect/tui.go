@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/config"
 	"agency/internal/tui"
 	"agency/internal/tui/page"
 )
@@ -67,7 +68,7 @@ func showTUI(cmd *cobra.Command, d *command.Deps) error {
 	d.Err = io.Discard
 	defer func() { d.Err = to }()
 	return tui.Run(ctx, tui.Options{
-		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away,
+		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner,
 		Command: func(args ...string) *exec.Cmd {
 			if d.ConfigPath != "" {
 				args = append([]string{"--config", d.CallerConfig()}, args...)

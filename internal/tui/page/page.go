@@ -71,12 +71,14 @@ func (Quiet) Paste(string) {}
 
 // Desk is what a page gets from the dashboard.
 type Desk struct {
-	Ctx     context.Context //nolint:containedctx // of the program, for the commands
-	Daemon  Daemon
-	Now     func() time.Time
-	Dir     string
-	Env     []string
-	Config  string
+	Ctx    context.Context //nolint:containedctx // of the program, for the commands
+	Daemon Daemon
+	Now    func() time.Time
+	Dir    string
+	Env    []string
+	Config string
+	// Runner reads a runner as users write it: a kind, or the name of a custom one.
+	Runner  func(name string) (kind agency.RunnerKind, custom string)
 	Say     func(text string) tea.Cmd
 	Fail    func(err error) tea.Cmd
 	Confirm func(text string, do func() tea.Cmd) tea.Cmd
