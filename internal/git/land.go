@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,10 +13,16 @@ import (
 )
 
 // Identity returns the author of commits that the user makes in a repository, as git writes one:
-// "Name <address> seconds zone". The error is E_GIT_FAILED, with the way to set one, when git knows
-// no name.
+// "Name <address> seconds zone". The environment of the daemon comes before git's configuration, as
+// it does for git itself. The error is E_GIT_FAILED, with the way to set one, when git knows no name.
 func (g *Merges) Identity(ctx context.Context, repo agency.Repo) (string, error) {
-	out, err := g.run(ctx, repo, "var", "GIT_COMMITTER_IDENT")
+	ask := within(repo, "var", "GIT_COMMITTER_IDENT")
+	for _, part := range []string{"NAME", "EMAIL"} {
+		if value := cmp.Or(os.Getenv("GIT_COMMITTER_"+part), os.Getenv("GIT_AUTHOR_"+part)); value != "" {
+			ask.env = append(ask.env, "GIT_COMMITTER_"+part+"="+value)
+		}
+	}
+	out, err := g.do(ctx, ask)
 	if err != nil {
 		return "", agency.Errorf(agency.CodeGitFailed, "git does not know who makes the commit: %s", words(err)).
 			WithHint(`git config --global user.name "Your Name"; git config --global user.email you@example.com`)
