@@ -85,6 +85,12 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 		root.CompletionOptions.DisableDefaultCmd = true
 		return root
 	}
+	addLibrary(root)
+	return root
+}
+
+// addLibrary adds the library's own commands, help and completion.
+func addLibrary(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.RunE, help.DisableFlagsInUseLine = helpOn, true
@@ -101,7 +107,6 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 		_, err := io.WriteString(cmd.OutOrStdout(), bashAlone)
 		return err
 	}
-	return root
 }
 
 // bashAlone lets the library's script for bash work without the package bash-completion, which
