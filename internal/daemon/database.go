@@ -20,6 +20,16 @@ func databaseOf(home string, now func() time.Time) recovery.Database {
 	return recovery.Database{Home: home, Temp: filepath.Join(home, config.TempDir), Now: now}
 }
 
+// databaseOf returns the database for a command that replaces it while it holds the lock.
+func (l *rootLock) databaseOf(home string, now func() time.Time) recovery.Database {
+	db := databaseOf(home, now)
+	db.Locked = func() bool {
+		kept, _ := l.keep()
+		return kept
+	}
+	return db
+}
+
 // RestoreDatabase replaces the database of a data root by a backup. No daemon may run. kept is the
 // new path of the old database; empty when there was none.
 func RestoreDatabase(ctx context.Context, home, backup string, now func() time.Time) (kept string, err error) {
@@ -28,7 +38,7 @@ func RestoreDatabase(ctx context.Context, home, backup string, now func() time.T
 		return "", err
 	}
 	defer lock.unlock()
-	return databaseOf(home, now).Restore(ctx, backup)
+	return lock.databaseOf(home, now).Restore(ctx, backup)
 }
 
 // RebuildDatabase adds to the database of a data root, or to a new one when there is none, what the
@@ -39,7 +49,7 @@ func RebuildDatabase(ctx context.Context, home string, now func() time.Time) (*a
 		return nil, err
 	}
 	defer lock.unlock()
-	done, err := databaseOf(home, now).Rebuild(ctx, newGit(home))
+	done, err := lock.databaseOf(home, now).Rebuild(ctx, newGit(home))
 	if err != nil {
 		return nil, err
 	}

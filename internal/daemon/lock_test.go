@@ -3,16 +3,19 @@ package daemon_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
 	"agency/internal/daemon"
@@ -65,6 +68,66 @@ func TestLockHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("after", "stopping", false)
+}
+
+// A command that makes another database does not replace the one of a daemon that began meanwhile,
+// because the file of the command's lock was deleted.
+func TestLockLostWhileTheDatabaseIsReplaced(t *testing.T) {
+	home := shortHome(t)
+	begun := false
+	cfg, ended := start(t, home)
+	stop := func() {
+		t.Helper()
+		if _, err := api.Call(t.Context(), client(t, cfg, version, nil), api.StopDaemon, api.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ended.wait(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	begin := sync.OnceFunc(func() {
+		if err := os.Remove(daemon.LockPath(home)); err != nil {
+			t.Error(err)
+		}
+		cfg, ended = start(t, home)
+		begun = true
+	})
+	writeRun(t, home)
+	path := filepath.Join(home, "agency.db")
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = daemon.RebuildDatabase(t.Context(), home, func() time.Time {
+		begin()
+		return time.Now()
+	})
+	if !agency.IsCode(err, agency.CodeInvalidState) || !strings.Contains(err.Error(), "nothing was replaced") {
+		t.Errorf("the database of a daemon was replaced: %v", err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("another file: %v", err)
+	}
+	if !begun {
+		t.Error("no daemon began meanwhile")
+	}
+	stop()
+}
+
+// writeRun makes the folder of a run that a database does not have.
+func writeRun(t *testing.T, home string) {
+	t.Helper()
+	r := agency.Run{ID: agency.NewRunID(time.Now(), [10]byte{1}), Handle: "1125-one-0001", Repo: agency.Repo{Root: home, Fingerprint: "one"}}
+	r.Attempt = agency.Attempt{Number: 1, State: agency.Completed}
+	data, err := json.Marshal(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(home, "runs", string(r.ID), "meta.json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A caller that gives up waiting for a daemon returns before the daemon is ready.

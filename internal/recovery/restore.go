@@ -26,6 +26,8 @@ type Database struct {
 	Home string           // the data root
 	Temp string           // a folder for copies, on the same disk
 	Now  func() time.Time // the clock for times in the database
+	// Locked, if not nil, reports whether the caller still holds the lock of the data root.
+	Locked func() bool
 }
 
 // Path returns the path of the database.
@@ -67,8 +69,13 @@ func scratch(path string) (drop func(), err error) {
 }
 
 // replace puts a checked and closed copy in the place of the database. kept is the new path of the
-// old database.
+// old database. A caller that lost the lock while it made the copy changes nothing: a daemon may have
+// the database open.
 func (d Database) replace(path string) (kept string, err error) {
+	if d.Locked != nil && !d.Locked() {
+		return "", agency.Errorf(agency.CodeInvalidState, "another process began to use the database in %s meanwhile; nothing was replaced", d.Home).
+			WithHint("agency daemon stop, and then the same again")
+	}
 	if err := os.Rename(path, d.Replacement()); err != nil {
 		return "", agency.Errorf(agency.CodeDBError, "begin to replace the database: %w", err)
 	}
