@@ -15,17 +15,18 @@ import (
 type creation struct {
 	Prompt     string              `json:"prompt" jsonschema:"the whole task: the agent knows nothing else"`
 	Name       string              `json:"name,omitempty"`
-	Preset     string              `json:"preset,omitempty" jsonschema:"a role that fills in the rest, as config_list names it"`
+	Preset     string              `json:"preset,omitempty" jsonschema:"a role, as config_list names it"`
 	Runner     string              `json:"runner,omitempty" jsonschema:"a coding agent, as config_list names it"`
 	Model      string              `json:"model,omitempty"`
 	Type       string              `json:"type,omitempty" jsonschema:"plan, build, review or another word"`
 	Tags       []string            `json:"tags,omitempty" jsonschema:"default worker"`
-	Base       string              `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; default HEAD"`
+	Base       string              `json:"base,omitempty" jsonschema:"commit to start from; default HEAD"`
 	Branch     string              `json:"branch,omitempty"`
-	Headless   *bool               `json:"headless,omitempty" jsonschema:"without a terminal: it reads the task, works and ends"`
+	Headless   *bool               `json:"headless,omitempty" jsonschema:"without a terminal: it works and ends"`
 	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"how it is kept apart from the machine"`
-	Network    agency.Network      `json:"network,omitempty" jsonschema:"what it reaches from its sandbox; allow: a list of hosts"`
-	MaxMinutes int                 `json:"max_minutes,omitempty" jsonschema:"end it after so many minutes"`
+	Network    agency.Network      `json:"network,omitempty" jsonschema:"what it reaches; allow: a list of hosts"`
+	Resources  agency.Resources    `json:"resources,omitzero" jsonschema:"limits: memory, disk, tmp (4g), pids, cpus, open_files"`
+	MaxMinutes int                 `json:"max_minutes,omitempty"`
 }
 
 func (s *Server) addActs(tools *toolset) error {
@@ -86,7 +87,7 @@ answer you.`}, false,
 func (s *Server) create(ctx context.Context, _ *sdk.CallToolRequest, in creation) (any, error) {
 	spec := agency.Spec{
 		Preset: in.Preset, Name: in.Name, Type: in.Type, Tags: in.Tags, BaseRef: in.Base, Branch: in.Branch, Headless: in.Headless,
-		Sandbox: in.Sandbox, Network: in.Network,
+		Sandbox: in.Sandbox, Network: in.Network, Resources: in.Resources,
 		Runner: agency.SpecRunner{Model: in.Model}, Prompt: agency.SpecPrompt{Text: in.Prompt}, Limits: agency.SpecLimits{MaxMinutes: in.MaxMinutes},
 	}
 	if in.Runner != "" {

@@ -25,6 +25,7 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 		reflect.TypeFor[api.SessionAction]():   oneOf([]api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}),
 		reflect.TypeFor[agency.SandboxLevel](): oneOf(agency.SandboxLevels()),
 		reflect.TypeFor[agency.Network]():      oneOf(agency.Networks()),
+		reflect.TypeFor[agency.Resources]():    {Type: "object"}, // the description names the keys in fewer words
 		reflect.TypeFor[reportWord]():          oneOf(reportWords()),
 	}})
 	if err != nil {

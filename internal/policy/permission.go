@@ -82,6 +82,9 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 	case p.by != nil && less(agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}, p.by.Sandbox):
 		return agency.Errorf(agency.CodePermissionDenied, "%s is in the sandbox %s and may not start a run with less", p.by.Ref(), p.by.Sandbox).
 			WithHint("leave out the sandbox, or ask for a stricter one")
+	case p.by != nil && more(spec.Resources, p.by.Resources):
+		return agency.Errorf(agency.CodePermissionDenied, "%s has the limits %s and may not start a run with more", p.by.Ref(), p.by.Resources).
+			WithHint("leave out the limits, or ask for tighter ones")
 	case len(spec.Runner.Args) > 0 && !p.cfg.MCP.Allows(config.AllowArgs):
 		return p.refused("arguments for the runner", config.AllowArgs)
 	}
@@ -91,8 +94,11 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 // less reports whether a sandbox asks for less than own. An empty field asks for nothing.
 func less(asked, own agency.Sandbox) bool { return asked.Or(own).Stricter(own) != asked.Or(own) }
 
+// more reports whether limits ask for more than own. One that is open asks for nothing.
+func more(asked, own agency.Resources) bool { return asked.Or(own).Tighter(own) != asked.Or(own) }
+
 // CheckChosen checks the run that the agent requests, after presets and defaults have filled it in.
-// The sandbox becomes at least as strict as that of the agent.
+// The sandbox becomes at least as strict as that of the agent, and the limits as tight.
 func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 	if p == nil {
 		return nil

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -50,4 +51,17 @@ func TestToolsStartNoPrograms(t *testing.T) {
 	c.must(nil, "run_wait", object{"runs": []string{"boss"}})
 	c.refused("E_PERMISSION_DENIED", "run_send", object{"run": "boss", "text": "!touch " + proof})
 	c.must(nil, "run_send", object{"run": "boss", "text": "yes"})
+}
+
+// A tool gives a new run limits, in the words that users have.
+func TestToolsLimitRuns(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := connect(t, f, f.Repo, nil)
+	c.must(nil, "run_create", object{"name": "small", "prompt": "say hello", "resources": object{"disk": "2g", "open_files": 128}})
+	if shown := f.Agency("show", "small").Stdout; !strings.Contains(shown, "disk 2g") || !strings.Contains(shown, "open_files 128") {
+		t.Errorf("the run has other limits:\n%s", shown)
+	}
+	c.refused("E_USAGE", "run_create", object{"prompt": "x", "resources": object{"disk": "plenty"}})
+	c.refused("E_SPEC_INVALID", "run_create", object{"prompt": "x", "resources": object{"open_files": 1}})
 }
