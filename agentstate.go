@@ -127,6 +127,8 @@ type Request struct {
 	Source     Source      `json:"source"`
 	Subagent   string      `json:"subagent"`   // the subagent that asked; empty is the agent itself
 	Confidence float64     `json:"confidence"` // 1 unless it was read from a screen
+	// Options are the answers that a question names, where the agent speaks its own protocol.
+	Options []string `json:"options"`
 	// Shown is set when agency saw the agent's program wait for this request. Hooks report a
 	// request before its dialog is drawn.
 	Shown bool `json:"shown"`

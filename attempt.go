@@ -33,7 +33,8 @@ func (s State) String() string {
 type Attempt struct {
 	Number         int        `json:"number"` // from 1
 	State          State      `json:"state"`
-	Headless       bool       `json:"headless"`
+	Headless       bool       `json:"headless"` // its mode is headless
+	Mode           Mode       `json:"mode"`
 	ConversationID string     `json:"conversation_id"` // the harness's own id of the conversation; empty when unknown
 	CreatedAt      time.Time  `json:"created_at"`
 	StartedAt      *time.Time `json:"started_at"`
@@ -207,8 +208,10 @@ type Start struct {
 	Attempt   int       `json:"attempt"`
 	StartedAt time.Time `json:"started_at"`
 	TTY       bool      `json:"tty"` // one pty and a merged stream; false is pipes and two streams
-	Wrapper   Process   `json:"wrapper"`
-	Runner    Process   `json:"runner"`
+	// Mode is empty in records of older wrappers, which knew a terminal or none.
+	Mode    Mode    `json:"mode,omitempty"`
+	Wrapper Process `json:"wrapper"`
+	Runner  Process `json:"runner"`
 	// Grace is how long a stop waits for the runner, in nanoseconds. Records of older wrappers lack
 	// it.
 	Grace time.Duration `json:"grace,omitempty"`
@@ -231,6 +234,8 @@ const (
 	EffectEnded    Effect = "ended"    // the program has ended
 	EffectComposer Effect = "composer" // the text is in its input box
 	EffectOutput   Effect = "output"   // output of any kind was printed
+	EffectTaken    Effect = "taken"    // the agent acknowledged it, in its own protocol
+	EffectWritten  Effect = "written"  // it was written to the agent, which has not acknowledged it yet
 	EffectNone     Effect = "none"
 )
 
@@ -240,6 +245,7 @@ type Delivery struct {
 	// written to the terminal, and nothing more is known.
 	Confirmed bool   `json:"confirmed"`
 	Effect    Effect `json:"effect"`
+	Queued    int    `json:"queued"`   // messages that the agent begins with after an interruption
 	Composer  string `json:"composer"` // the text in the agent's input box; empty when there is none, or no box is visible
 }
 

@@ -34,15 +34,16 @@ const (
 	// NetworkGranted means that the user allowed the run one more host; the data is the grant.
 	NetworkGranted EventType = "network.granted"
 	// NetworkBroken means that the attempt reaches nothing any more.
-	NetworkBroken  EventType = "network.broken"
-	WrapperAdopted EventType = "wrapper.adopted" // a wrapper is connected again after a daemon restart
-	RunTagged      EventType = "run.tagged"
-	RunFlagged     EventType = "run.flagged"   // a user or agent flagged it, with the reason
-	RunUnflagged   EventType = "run.unflagged" // the flag was removed, or a new attempt began
-	RunMerged      EventType = "run.merged"    // its work is in a target
-	RunUnmerged    EventType = "run.unmerged"  // its landing was undone, or a new attempt began
-	RunAbandoned   EventType = "run.abandoned" // a user or agent gave it up; nothing of it was deleted
-	RunUnabandoned EventType = "run.unabandoned"
+	NetworkBroken   EventType = "network.broken"
+	WrapperReplaced EventType = "wrapper.replaced" // a new wrapper adopted the agent of one that was killed
+	WrapperAdopted  EventType = "wrapper.adopted"  // a wrapper is connected again after a daemon restart
+	RunTagged       EventType = "run.tagged"
+	RunFlagged      EventType = "run.flagged"   // a user or agent flagged it, with the reason
+	RunUnflagged    EventType = "run.unflagged" // the flag was removed, or a new attempt began
+	RunMerged       EventType = "run.merged"    // its work is in a target
+	RunUnmerged     EventType = "run.unmerged"  // its landing was undone, or a new attempt began
+	RunAbandoned    EventType = "run.abandoned" // a user or agent gave it up; nothing of it was deleted
+	RunUnabandoned  EventType = "run.unabandoned"
 	// The events of landings have the record of the landing as their data.
 	LandingBegun   EventType = "landing.begun" // recorded and pinned, before the target moves
 	LandingDone    EventType = "landing.landed"

@@ -10,6 +10,7 @@ type Source string
 
 // The sources of evidence. The contract, the record and the clock need no stream of their own.
 const (
+	FromProtocol   Source = "protocol"   // the agent told agency in its own protocol
 	FromHook       Source = "hook"       // the agent called agency's hook
 	FromStream     Source = "stream"     // the structured output of an agent without a terminal
 	FromSession    Source = "session"    // the file in which the agent keeps what it is doing
@@ -22,7 +23,7 @@ const (
 
 // Sources returns all sources, the most trusted first.
 func Sources() []Source {
-	return []Source{FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen, FromOutput}
+	return []Source{FromProtocol, FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen, FromOutput}
 }
 
 // Signal is what a piece of evidence shows of the agent.
@@ -110,6 +111,8 @@ type Evidence struct {
 	Tool  string      `json:"tool,omitempty"`
 	Text  string      `json:"text,omitempty"` // the question, the command, the message; at most EvidenceText bytes
 	Class ErrorClass  `json:"class,omitempty"`
+	// Options are the answers that a request names, one a line.
+	Options string `json:"options,omitempty"`
 
 	Conversation string `json:"conversation,omitempty"`
 	Transcript   string `json:"transcript,omitempty"` // path of the file in which the agent keeps the conversation

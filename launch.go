@@ -18,6 +18,7 @@ type CommandRequest struct {
 	DefaultArgs []string // from the configuration, before all other arguments
 	Model       string   // empty leaves the choice to the agent
 	Headless    bool
+	Mode        Mode
 	PromptFile  string // absolute path of the task
 	Worktree    string // absolute path
 	RunID       RunID
@@ -43,6 +44,7 @@ type Command struct {
 	Argv           []string // Argv[0] is an absolute path
 	Env            []string // additions, NAME=value
 	Stdin          string   // file that a headless runner reads; empty is /dev/null
+	Opening        string   // the first message to a runner in the mode protocol
 	ConversationID string   // empty when the agent chooses its id after the start
 	// Files are written to CommandRequest.AttemptDir before the start: name and content.
 	Files map[string][]byte
@@ -74,8 +76,14 @@ type Launch struct {
 	// Confined means that Argv starts a sandbox, and the runner below it.
 	Confined bool `json:"confined,omitempty"`
 	// Hosts are what the runner reaches through the wrapper's proxy; nil for a sandbox without one.
-	Hosts     []string      `json:"hosts,omitzero"`
-	Headless  bool          `json:"headless"`
+	Hosts    []string `json:"hosts,omitzero"`
+	Headless bool     `json:"headless"`
+	Mode     Mode     `json:"mode,omitempty"`
+	// Opening is the first message to a runner in the mode protocol.
+	Opening string `json:"opening,omitempty"`
+	// Adopts means that the runner lives, and that its wrapper was killed: the token and the
+	// environment are those of the runner.
+	Adopts    bool          `json:"adopts,omitempty"`
 	Stdin     string        `json:"stdin"`              // file that a headless runner reads; empty is /dev/null
 	TimeLimit time.Duration `json:"time_limit"`         // 0 is none
 	Resources Resources     `json:"resources,omitzero"` // of the runner and all that it starts

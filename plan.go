@@ -119,6 +119,7 @@ type PlanAgent struct {
 	Args       []string `json:"args"`
 	Tags       []string `json:"tags"`
 	Headless   *bool    `json:"headless"`
+	Mode       Mode     `json:"mode,omitempty"`
 	// Sandbox is the level of its sandbox; empty is the choice of preset, repository and
 	// configuration.
 	Sandbox SandboxLevel `json:"sandbox"`

@@ -29,7 +29,8 @@ type Spec struct {
 	// configured.
 	Resources Resources    `json:"resources,omitzero"`
 	Env       []string     `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
-	Headless  *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends
+	Headless  *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends; short for a mode
+	Mode      Mode         `json:"mode,omitempty"`     // how agency speaks with the agent; empty is as configured
 	Image     string       `json:"image,omitempty"`    // of the sandbox level container; empty is as configured
 	Sandbox   SandboxLevel `json:"sandbox,omitempty"`  // how the agent is kept apart from the machine; empty is as configured
 	Network   Network      `json:"network,omitempty"`  // what it reaches from there; empty is as configured

@@ -55,6 +55,7 @@ type Defaults struct {
 	Runner   string // a kind, or the name of a custom runner
 	Base     string // what a run starts from, as a git reference
 	Headless bool
+	Mode     agency.Mode // empty is terminal or, with Headless, headless
 }
 
 // IDs holds the settings for handles.

@@ -52,6 +52,7 @@ func newFormat(c *Config, custom []string) *format {
 		textKey("runner", &c.Defaults.Runner, checkText),
 		textKey("base", &c.Defaults.Base, checkRef),
 		boolKey("headless", &c.Defaults.Headless),
+		modeKey(&c.Defaults.Mode),
 	)
 	f.table("", "ids", formatKey("format", &c.IDs.Format))
 	f.table("", "runners")

@@ -216,6 +216,7 @@ func TestOrigins(t *testing.T) {
 		{"defaults.runner", `"claude_code"`, "default"},
 		{"defaults.base", `"HEAD"`, "default"},
 		{"defaults.headless", `false`, "default"},
+		{"defaults.mode", `""`, "default"},
 		{"ids.format", `"mmdd-slug-hash"`, "default"},
 	}
 	for _, kind := range harness.Kinds() {

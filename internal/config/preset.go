@@ -26,6 +26,7 @@ type Preset struct {
 	PromptFile      string   // of the system prompt, absolute; empty is none
 	Tags            []string
 	Headless        bool
+	Mode            agency.Mode    // empty leaves the choice open
 	Sandbox         agency.Sandbox // empty fields leave the choice open
 	Resources       agency.Resources
 	StallThreshold  time.Duration // 0 takes the value of [watchdog]
@@ -95,6 +96,7 @@ func (f *format) addPresets(names []string, dir string) {
 			pathKey("system_prompt_file", &p.PromptFile, dir),
 			listKey("tags", &p.Tags, checkTag),
 			boolKey("headless", &p.Headless),
+			modeKey(&p.Mode),
 			levelKey("sandbox", &p.Sandbox.Level),
 			networkKey("network", &p.Sandbox.Network),
 			durationKey("stall_threshold", &p.StallThreshold, 0, 7*24*time.Hour),

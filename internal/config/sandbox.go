@@ -25,6 +25,17 @@ func levelKey(name string, p *agency.SandboxLevel) key {
 	}, func(l agency.SandboxLevel) string { return quote(string(l)) })
 }
 
+// modeKey binds how agency speaks with an agent.
+func modeKey(p *agency.Mode) key {
+	return keyOf("mode", p, func(v *document.Value) (agency.Mode, error) {
+		text, err := v.AsString()
+		if err == nil && text != "" && !slices.Contains(agency.Modes(), agency.Mode(text)) {
+			err = fmt.Errorf("must be one of %s, not %q", agency.ModeWords(), clip(text))
+		}
+		return agency.Mode(text), err
+	}, func(m agency.Mode) string { return quote(string(m)) })
+}
+
 // resourcesKeys binds the limits of a table.
 func resourcesKeys(r *agency.Resources) []key {
 	keys := []key{}

@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/harness/agent"
+	"agency/internal/protocol"
 )
 
 // Build returns the command line of an attempt. It fails with E_SPEC_INVALID for a model or a
@@ -28,6 +29,10 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 	if r.SystemPrompt != "" && known.OwnPrompt(r) {
 		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the arguments of %s give it a system prompt, and so does the run", r.Runner.Name).
 			WithHint("drop one of the two")
+	}
+	if r.Mode == agency.ModeProtocol && known.Dialect == nil {
+		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s, so the mode protocol does not work with it", r.Runner.Name).
+			WithHint("--mode terminal, or --runner %s", strings.Join(speaking(), "|"))
 	}
 	path := r.Exec
 	if r.Sandbox != agency.SandboxContainer { // there, it is in the image
@@ -58,4 +63,18 @@ func table(r agency.Runner) string {
 		return "custom." + r.Name
 	}
 	return string(r.Kind)
+}
+
+// Dialect returns the protocol of a kind of runner; nil when agency does not speak it.
+func Dialect(kind agency.RunnerKind) *protocol.Dialect { return of(kind).Dialect }
+
+// speaking returns the runners whose protocol agency speaks.
+func speaking() []string {
+	var names []string
+	for _, a := range registry {
+		if a.Dialect != nil {
+			names = append(names, string(a.Kind))
+		}
+	}
+	return names
 }

@@ -80,6 +80,7 @@ func changedKeys(a, b *agency.PlanAgent) []string {
 		{"args", slices.Equal(a.Args, b.Args)},
 		{"tags", slices.Equal(a.Tags, b.Tags)},
 		{"headless", setA == setB && headlessA == headlessB},
+		{"mode", a.Mode == b.Mode},
 		{"sandbox", a.Sandbox == b.Sandbox},
 		{"resources", a.Resources == b.Resources},
 		{"network", a.Network == b.Network},

@@ -19,7 +19,7 @@ func planKeys() []string {
 }
 
 func settingKeys() []string {
-	return []string{"runner", "preset", "model", "args", "tags", "headless", "sandbox", "network", "resources", "timeout", "idle_timeout", "retries", "done_when", "land"}
+	return []string{"runner", "preset", "model", "args", "tags", "headless", "mode", "sandbox", "network", "resources", "timeout", "idle_timeout", "retries", "done_when", "land"}
 }
 
 func agentKeys() []string {
@@ -29,7 +29,7 @@ func agentKeys() []string {
 // settings are the values that an agent can take from the defaults.
 type settings struct {
 	runner, preset, model, doneWhen, land string
-	sandbox, network                      string
+	mode, sandbox, network                string
 	resources                             agency.Resources
 	args, tags                            []string
 	headless                              *bool
@@ -44,6 +44,7 @@ func (s *settings) read(f fields) {
 	read(f, "args", &s.args, texts)
 	read(f, "tags", &s.tags, texts)
 	read(f, "headless", &s.headless, boolean)
+	read(f, "mode", &s.mode, text)
 	read(f, "sandbox", &s.sandbox, text)
 	read(f, "network", &s.network, text)
 	read(f, "resources", &s.resources, resources)
@@ -197,7 +198,7 @@ func (l *loader) agent(found *document.Problems, v *document.Value, named *docum
 	s := defaults.of(f)
 	s.read(f)
 	a := agency.PlanAgent{
-		Runner: s.runner, Preset: s.preset, Model: s.model, Args: slices.Clone(s.args), Tags: slices.Clone(s.tags), Headless: s.headless,
+		Runner: s.runner, Preset: s.preset, Model: s.model, Args: slices.Clone(s.args), Tags: slices.Clone(s.tags), Headless: s.headless, Mode: agency.Mode(s.mode),
 		Sandbox: agency.SandboxLevel(s.sandbox), Network: agency.Network(s.network), Resources: s.resources,
 		Timeout: s.timeout, IdleTimeout: s.idleTimeout, Retries: s.retries, DoneWhen: agency.DoneWhen(s.doneWhen), Land: agency.LandBy(s.land),
 	}

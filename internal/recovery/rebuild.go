@@ -162,9 +162,18 @@ func attemptFolder(r *agency.Run, n int) string {
 }
 
 func startedAttempt(n int, start *agency.Start) agency.Attempt {
-	return agency.Attempt{
-		Number: n, Headless: !start.TTY, CreatedAt: start.StartedAt, StartedAt: &start.StartedAt, Wrapper: &start.Wrapper, RunnerProcess: &start.Runner, Pane: start.Pane,
+	a := agency.Attempt{
+		Number: n, CreatedAt: start.StartedAt, StartedAt: &start.StartedAt, Wrapper: &start.Wrapper, RunnerProcess: &start.Runner, Pane: start.Pane,
 	}
+	switch {
+	case start.Mode != "":
+		a.SetMode(start.Mode)
+	case start.TTY:
+		a.SetMode(agency.ModeTerminal)
+	default:
+		a.SetMode(agency.ModeHeadless)
+	}
+	return a
 }
 
 // pastAttempt returns an ended attempt, from its records. An attempt without a readable exit record

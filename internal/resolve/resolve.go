@@ -19,8 +19,8 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 	if err := applyPreset(cfg, spec); err != nil {
 		return agency.RunSettings{}, err
 	}
-	if spec.Headless == nil {
-		spec.Headless = &cfg.Defaults.Headless
+	if err := applyMode(cfg, spec); err != nil {
+		return agency.RunSettings{}, err
 	}
 	if spec.Runner.Kind == "" {
 		name := p.Runner
@@ -135,7 +135,7 @@ func KnownRunners(cfg *config.Config) []string {
 // AgentSpec returns the plan's part of the spec for an agent's run.
 func AgentSpec(a *agency.PlanAgent) agency.Spec {
 	spec := agency.Spec{
-		Preset: a.Preset, Sandbox: a.Sandbox, Network: a.Network, Resources: a.Resources, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless,
+		Preset: a.Preset, Sandbox: a.Sandbox, Network: a.Network, Resources: a.Resources, BaseRef: a.Base, Tags: slices.Clone(a.Tags), Headless: a.Headless, Mode: a.Mode,
 		Runner: agency.SpecRunner{Model: a.Model, Args: slices.Clone(a.Args)},
 		Prompt: agency.SpecPrompt{Text: a.Prompt},
 	}
@@ -183,8 +183,14 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	if len(spec.Tags) == 0 {
 		spec.Tags = slices.Clone(p.Tags)
 	}
-	if spec.Headless == nil && p.Headless {
-		spec.Headless = &p.Headless
+	if spec.Mode, err = agency.ChooseMode(spec.Mode, spec.Headless); err != nil {
+		return err
+	}
+	if spec.Mode == "" && (p.Mode != "" || p.Headless) {
+		spec.Mode, err = layerMode(p.Mode, p.Headless)
+	}
+	if err != nil {
+		return err
 	}
 	sandbox := agency.Sandbox{Level: spec.Sandbox, Network: spec.Network}.Or(p.Sandbox)
 	spec.Sandbox, spec.Network = sandbox.Level, sandbox.Network
@@ -199,4 +205,29 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 		spec.SystemPrompt, err = p.SystemPrompt()
 	}
 	return err
+}
+
+// applyMode settles how agency speaks with the agent. From here on the mode decides, and headless
+// says the same.
+func applyMode(cfg *config.Config, spec *agency.Spec) (err error) {
+	if spec.Mode, err = agency.ChooseMode(spec.Mode, spec.Headless); err != nil {
+		return err
+	}
+	if spec.Mode == "" {
+		if spec.Mode, err = layerMode(cfg.Defaults.Mode, cfg.Defaults.Headless); err != nil {
+			return err
+		}
+	}
+	headless := spec.Mode == agency.ModeHeadless
+	spec.Headless = &headless
+	return nil
+}
+
+// layerMode returns the mode of a preset or of the configuration, whose headless is false when it is
+// not set.
+func layerMode(mode agency.Mode, headless bool) (agency.Mode, error) {
+	if !headless {
+		return cmp.Or(mode, agency.ModeTerminal), nil
+	}
+	return agency.ChooseMode(mode, &headless)
 }

@@ -246,7 +246,7 @@ func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAge
 		return api.PlannedAgent{}, err
 	}
 	command, err := harness.Build(agency.CommandRequest{
-		Runner: r, Exec: program, DefaultArgs: chosen.DefaultArgs, Model: spec.Runner.Model, Headless: *spec.Headless,
+		Runner: r, Exec: program, DefaultArgs: chosen.DefaultArgs, Model: spec.Runner.Model, Headless: *spec.Headless, Mode: spec.Mode,
 		PromptFile: "WORKTREE/" + agency.PromptFile, Worktree: "WORKTREE", RunID: "RUN", Attempt: 1, ConversationID: "CONVERSATION", Env: env,
 		AttemptDir: "ATTEMPT", Hook: []string{"agency", "hook"},
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,

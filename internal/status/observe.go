@@ -36,7 +36,7 @@ func Observe(agentState *agency.AgentState, e agency.Evidence) {
 		s.show(e.ID)
 		return
 	}
-	if s.superseded(e.Source) || e.Signal == agency.SignalUnknown && e.Source != agency.FromHook && e.Source != agency.FromStream {
+	if s.superseded(e.Source) || e.Signal == agency.SignalUnknown && e.Source != agency.FromHook && e.Source != agency.FromStream && e.Source != agency.FromProtocol {
 		return
 	}
 	// An event that agency does not know is still a sign of life.
@@ -166,7 +166,7 @@ func (s observer) superseded(source agency.Source) bool {
 // SpokeForItself reports whether the agent reported its state by more than its terminal. A
 // transcript does not count: it lacks a dialog beside the conversation.
 func SpokeForItself(s *agency.AgentState) bool {
-	for _, source := range []agency.Source{agency.FromHook, agency.FromStream, agency.FromSession} {
+	for _, source := range []agency.Source{agency.FromProtocol, agency.FromHook, agency.FromStream, agency.FromSession} {
 		if _, spoke := s.Sources[source]; spoke {
 			return true
 		}
@@ -271,7 +271,12 @@ func SameMeaning(s, o *agency.AgentState) bool {
 	}
 	samePrinted := func(a, b *agency.AgentError) bool { return (a == nil) == (b == nil) && (a == nil || a.At.Equal(b.At)) }
 	return s.Turn == o.Turn && s.PromptAt.Equal(o.PromptAt) && s.Interrupted == o.Interrupted && s.Ended == o.Ended &&
-		slices.Equal(s.Requests, o.Requests) && (s.Background > 0) == (o.Background > 0) &&
+		slices.EqualFunc(s.Requests, o.Requests, sameRequest) && (s.Background > 0) == (o.Background > 0) &&
 		sameTrouble(s.Retry, o.Retry) && sameTrouble(s.Failure, o.Failure) && sameReport(s.Reported, o.Reported) &&
 		samePrinted(s.Printed, o.Printed) && s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model
+}
+
+func sameRequest(a, b agency.Request) bool {
+	return a.ID == b.ID && a.Same(&b) && a.At.Equal(b.At) && a.Source == b.Source && a.Subagent == b.Subagent &&
+		a.Confidence == b.Confidence && a.Shown == b.Shown && slices.Equal(a.Options, b.Options)
 }

@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"strings"
 
 	"agency"
 )
@@ -23,7 +24,7 @@ func (s observer) ask(e agency.Evidence) {
 	}
 	r := agency.Request{
 		ID: e.ID, Kind: e.Kind, Tool: e.Tool, Text: e.Text, At: e.At, Source: e.Source, Subagent: e.Subagent, Confidence: e.Confidence,
-		Shown: shows(e.Source),
+		Options: options(e.Options), Shown: shows(e.Source),
 	}
 	if r.Confidence == 0 {
 		r.Confidence = 1
@@ -159,4 +160,12 @@ func (s observer) rest(e agency.Evidence) {
 	if len(s.Requests) == 0 && s.Turn == agency.TurnWorking && s.Background == 0 {
 		s.end(e)
 	}
+}
+
+// options returns the answers that evidence names; never nil.
+func options(lines string) []string {
+	if lines == "" {
+		return []string{}
+	}
+	return strings.Split(lines, "\n")
 }

@@ -33,20 +33,21 @@ and stuck timeout of the watchdog for a run that does not set them itself. Prese
 
 // preset is what the commands print with --json.
 type preset struct {
-	Name            string   `json:"name"`
-	Harness         string   `json:"harness"` // empty is the default runner
-	Description     string   `json:"description"`
-	Model           string   `json:"model"`
-	SkipPermissions bool     `json:"dangerously_skip_permissions"`
-	Args            []string `json:"args"`
-	Env             []string `json:"env"` // names: values can be secrets
-	Tags            []string `json:"tags"`
-	Headless        bool     `json:"headless"`
-	PromptFile      string   `json:"system_prompt_file"`
-	StallAfterMS    int64    `json:"stall_after_ms"`  // 0 means the configuration's value
-	StuckIntervals  int      `json:"stuck_intervals"` // 0 means the configuration's value
-	ErrorPatterns   []string `json:"error_patterns"`  // empty means the configuration's
-	Problem         string   `json:"problem"`         // why no run can use it now; empty when one can
+	Name            string      `json:"name"`
+	Harness         string      `json:"harness"` // empty is the default runner
+	Description     string      `json:"description"`
+	Model           string      `json:"model"`
+	SkipPermissions bool        `json:"dangerously_skip_permissions"`
+	Args            []string    `json:"args"`
+	Env             []string    `json:"env"` // names: values can be secrets
+	Tags            []string    `json:"tags"`
+	Headless        bool        `json:"headless"`
+	Mode            agency.Mode `json:"mode"` // empty leaves the choice open
+	PromptFile      string      `json:"system_prompt_file"`
+	StallAfterMS    int64       `json:"stall_after_ms"`  // 0 means the configuration's value
+	StuckIntervals  int         `json:"stuck_intervals"` // 0 means the configuration's value
+	ErrorPatterns   []string    `json:"error_patterns"`  // empty means the configuration's
+	Problem         string      `json:"problem"`         // why no run can use it now; empty when one can
 }
 
 func newPreset(name string, p *config.Preset) preset {
@@ -57,7 +58,7 @@ func newPreset(name string, p *config.Preset) preset {
 	}
 	shown := preset{
 		Name: name, Harness: p.Harness, Description: p.Description, Model: p.Model, SkipPermissions: p.SkipPermissions, Args: p.Args, Env: env,
-		Tags: p.Tags, Headless: p.Headless, PromptFile: p.PromptFile, StallAfterMS: p.StallThreshold.Milliseconds(), StuckIntervals: p.StuckIntervals, ErrorPatterns: p.ErrorPatterns,
+		Tags: p.Tags, Headless: p.Headless, Mode: p.Mode, PromptFile: p.PromptFile, StallAfterMS: p.StallThreshold.Milliseconds(), StuckIntervals: p.StuckIntervals, ErrorPatterns: p.ErrorPatterns,
 	}
 	if _, err := p.SystemPrompt(); err != nil {
 		shown.Problem = agency.AsError(err).Message
@@ -127,7 +128,9 @@ func newPresetsShow(d *command.Deps) *cobra.Command {
 			field("arguments", strings.Join(p.Args, " "))
 			field("environment", strings.Join(p.Env, " "))
 			field("tags", strings.Join(p.Tags, " "))
-			if p.Headless {
+			if p.Mode != "" {
+				field("mode", string(p.Mode))
+			} else if p.Headless {
 				field("mode", "headless")
 			}
 			if p.SkipPermissions {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"agency"
+	"agency/internal/protocol"
 )
 
 // Agent describes one kind of runner. Fields that a kind does not have are empty.
@@ -40,6 +41,9 @@ type Agent struct {
 	// them.
 	Files    func(s *agency.AgentState, runner *agency.Process) []string
 	ReadFile func(path string, s *agency.AgentState) []agency.Evidence
+
+	// Dialect is its own protocol, for the mode protocol; nil when agency does not speak it.
+	Dialect *protocol.Dialect
 
 	// Screen reads the visible lines of its terminal, the top one first.
 	Screen func(lines []string) []agency.Evidence

@@ -28,6 +28,7 @@ var Agent = agent.Agent{
 	Skips:       []string{"--dangerously-skip-permissions", "--permission-mode=bypassPermissions"},
 	Hook:        hook,
 	Stream:      stream,
+	Dialect:     &dialect,
 	Title:       title,
 	Files:       files,
 	ReadFile:    readFile,
@@ -59,6 +60,10 @@ func command(r agency.CommandRequest) agency.Command {
 		env = append(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1")
 		mode = "acceptEdits"
 	}
+	if r.Mode == agency.ModeProtocol {
+		args = append(args, protocolArgs()...)
+		env = append(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1")
+	}
 	switch {
 	case r.SkipPermissions && !agent.Names(all, "--dangerously-skip-permissions"):
 		args = append(args, "--dangerously-skip-permissions")
@@ -77,7 +82,7 @@ func command(r agency.CommandRequest) agency.Command {
 	default:
 		args = append(args, "--append-system-prompt", agent.Protocol)
 	}
-	if merged, ok := withHooks(settings, r); ok {
+	if merged, ok := withHooks(settings, r); ok && r.Mode != agency.ModeProtocol { // its protocol says more
 		// A file, because arguments can be read by every user of the machine, and the user's
 		// settings may hold secrets.
 		if files == nil {
@@ -96,9 +101,15 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, agent.SessionOption(r), r.ConversationID)
 	}
 	args = append(args, own...)
+	opening := ""
+	if r.Mode == agency.ModeProtocol {
+		opening = agent.Opening
+	} else {
+		args = append(args, "--", agent.Opening) // behind "--": several options take any number of values
+	}
 	return agency.Command{
-		// Several options take any number of values, so the prompt comes after "--".
-		Argv:           append(args, "--", agent.Opening),
+		Argv:           args,
+		Opening:        opening,
 		Env:            env,
 		Stdin:          agent.TaskOnStdin(r),
 		ConversationID: r.ConversationID,

@@ -33,6 +33,7 @@ type entry struct {
 		Tool    string          `json:"tool_name"`
 		Input   json.RawMessage `json:"input"`
 		ID      string          `json:"tool_use_id"`
+		Agent   string          `json:"agent_id"`
 	} `json:"request"`
 
 	// Fields of a result.
@@ -58,6 +59,9 @@ type block struct {
 	Name   string          `json:"name"`
 	Input  json.RawMessage `json:"input"`
 	CallID string          `json:"tool_use_id"`
+	// Fields of the result of a tool.
+	Content blocks `json:"content"`
+	Failed  bool   `json:"is_error"`
 }
 
 // blocks are the parts of a message, which may also be one text.

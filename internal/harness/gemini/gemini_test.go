@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -324,7 +325,7 @@ func TestGeminiReportsWhatItAsks(t *testing.T) {
 	if next.Kind != agency.AsksQuestion || next.Text != "Which colour?" || next.PromptID() == r.PromptID() || next.Is(r.PromptID()) {
 		t.Errorf("another dialog in its place: got %+v", next)
 	}
-	if typing := show(screen("question-own")); typing != next {
+	if typing := show(screen("question-own")); !reflect.DeepEqual(typing, next) {
 		t.Errorf("an answer that is being typed is no other question: %+v", typing)
 	}
 	if r := show(harness.Title("gemini", geminiReady)); r.Kind != "" || all.Status.Label != agency.Waiting {

@@ -1,0 +1,83 @@
+// Package protocol holds what agency and an agent say to each other in the agent's own protocol: the
+// events that all protocols have, and the journal of one attempt, from which everything else is made
+// again after a crash: what is open, what was said and taken, the evidence, and the readable text.
+// It is pure: bytes come in, and bytes, evidence and text go out.
+package protocol
+
+import (
+	"encoding/json"
+
+	"agency"
+)
+
+// Kind is what an event is about.
+type Kind int
+
+// The kinds of events.
+const (
+	Unknown   Kind = iota // Text is its name in the protocol
+	Session               // Conversation and Model became known
+	Working               // the agent is at work
+	Resting               // the agent has finished all that it was told, subagents included
+	Message               // Text was said by the agent, or a subagent
+	Tool                  // the agent calls the tool ID: Tool, Text
+	ToolEnded             // the tool call ID has ended: Text is its result, Failed
+	Asked                 // the agent waits for the answer to Request
+	Answered              // the agent took our answer to the request ID
+	Withdrawn             // the agent no longer waits for the request ID
+	Taken                 // the agent took our message ID, to begin with it later
+	Begun                 // the agent begins with our message ID
+	Done                  // the agent is done with our message ID
+	Dropped               // the agent will not begin with our message ID
+	Replied               // the reply to what we asked of the program: ID, Queued, Failed with Text
+	Retrying              // a call of the model failed and is tried again: Class, Text
+	Ended                 // the agent's turn ended: Text, Usage; Failed with Class, Interrupted
+)
+
+// Event is one thing that an agent said in its protocol. Its texts are the agent's, so they are
+// untrusted.
+type Event struct {
+	Kind         Kind
+	Name         string // of the frame, in the protocol
+	ID           string
+	Text         string
+	Tool         string
+	Subagent     string
+	Conversation string
+	Model        string
+	Request      *Request
+	Queued       []string // messages that the agent still begins with after an interruption
+	Class        agency.ErrorClass
+	Failed       bool
+	Interrupted  bool
+	Usage        *agency.Usage
+	Whole        bool // Usage covers the conversation
+}
+
+// Request is what an agent waits for.
+type Request struct {
+	ID       string
+	Kind     agency.RequestKind
+	Tool     string
+	Text     string
+	Options  []string // the answers that it names
+	Subagent string
+	Input    json.RawMessage // what an answer has to give back, in the form of the protocol
+}
+
+// Dialect is one agent's protocol. Its functions are pure, and never fail for what they do not know.
+type Dialect struct {
+	// Name is that of the protocol, for people.
+	Name string
+	// Hello begins a conversation; its reply has this id.
+	Hello func(id string) []byte
+	// Read reads one line of the agent. A line that it does not understand is an event of the kind
+	// Unknown.
+	Read func(line []byte) []Event
+	// Message and Interrupt return the frames that say so. Saying a message again with the same id
+	// does not make the agent begin with it again.
+	Message   func(id, text string) []byte
+	Interrupt func(id string) []byte
+	// Answer returns the frame of a reply; the error is E_USAGE for a reply that does not fit.
+	Answer func(r *Request, reply agency.Reply) ([]byte, error)
+}

@@ -1,0 +1,125 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+
+	"agency"
+	"agency/internal/plain"
+)
+
+// saysHello is the kind of the first thing that agency says.
+const saysHello agency.SayingKind = "hello"
+
+// Hello returns the first thing that agency says to the program of an attempt.
+func Hello() agency.Saying { return agency.Saying{Kind: saysHello, ID: "agency-hello", By: "agency"} }
+
+// Frame returns what to write to say something now. The error says why it cannot be said.
+func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
+	switch s.Kind {
+	case saysHello:
+		return t.dialect.Hello(s.ID), nil
+	case agency.SaysMessage:
+		return t.dialect.Message(s.ID, s.Text), nil
+	case agency.SaysInterrupt:
+		if !t.turn && len(t.open) == 0 {
+			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at rest, so there is nothing to interrupt")
+		}
+		return t.dialect.Interrupt(s.ID), nil
+	case agency.SaysAnswer:
+		return t.answer(s)
+	default:
+		return nil, agency.Errorf(agency.CodeUsage, "agency cannot say %q", plain.Clip(string(s.Kind)))
+	}
+}
+
+func (t *Talk) answer(s agency.Saying) ([]byte, error) {
+	if i := t.indexOf(s.ID); i >= 0 {
+		if by := t.open[i].by; by != nil {
+			return nil, late(s.ID, by)
+		}
+		return t.dialect.Answer(&t.open[i].Request, agency.Reply{Decision: s.Decision, Text: s.Answer})
+	}
+	i := slices.IndexFunc(t.closed, func(c closed) bool { return c.id == s.ID })
+	switch {
+	case i < 0:
+		return nil, agency.Errorf(agency.CodeInvalidState, "its agent does not ask %s", plain.Clip(s.ID))
+	case t.closed[i].by == nil:
+		return nil, agency.Errorf(agency.CodeInvalidState, "the request %s is over: its agent withdrew it", plain.Clip(s.ID))
+	default:
+		return nil, late(s.ID, t.closed[i].by)
+	}
+}
+
+// late is the error for an answer that comes after another one.
+func late(id string, by *Intent) error {
+	return agency.Errorf(agency.CodeInvalidState, "the request %s was answered by %s at %s: %s",
+		plain.Clip(id), by.By, by.At.Format("15:04:05"), plain.Clip(reply(&by.Saying))).WithDetail("answered_by", by.By)
+}
+
+// reply returns the words of an answer.
+func reply(s *agency.Saying) string {
+	if s.Decision != "" {
+		return string(s.Decision)
+	}
+	return s.Answer
+}
+
+// Progress is how far something got that agency said.
+type Progress struct {
+	Taken  bool     // the agent acknowledged it
+	Over   bool     // nothing more will be heard of it
+	Failed string   // why the program refused it
+	Queued []string // of an interruption: messages that the agent begins with next
+}
+
+// Progress returns how far something got that agency said.
+func (t *Talk) Progress(s agency.Saying) Progress {
+	if s.Kind == agency.SaysAnswer {
+		i := slices.IndexFunc(t.closed, func(c closed) bool { return c.id == s.ID })
+		return Progress{Taken: i >= 0 && t.closed[i].by != nil, Over: i >= 0}
+	}
+	i := slices.IndexFunc(t.said, func(a said) bool { return a.intent.ID == s.ID && a.intent.Kind == s.Kind })
+	if i < 0 {
+		return Progress{}
+	}
+	a := &t.said[i]
+	return Progress{Taken: a.stage > written, Over: a.stage >= over, Failed: a.failed, Queued: a.queued}
+}
+
+// Greeted reports whether the program answered Hello: it speaks the protocol.
+func (t *Talk) Greeted() bool { return t.hello }
+
+// AtWork reports whether more is about to come from the agent.
+func (t *Talk) AtWork() bool { return t.turn && len(t.open) == 0 }
+
+// Unproven returns what was about to be written when an earlier wrapper was killed, and of which
+// nothing shows that the agent has it. Writing it again is harmless: an agent takes a message of the
+// same id, and the answer of a request, once. An interruption is not repeated: by now it could end
+// something else.
+func (t *Talk) Unproven() []Intent {
+	var all []Intent
+	for i := range t.said {
+		if s := &t.said[i]; s.stage == written && s.intent.Kind != agency.SaysInterrupt {
+			all = append(all, s.intent)
+		}
+	}
+	for i := range t.open {
+		if by := t.open[i].by; by != nil {
+			all = append(all, *by)
+		}
+	}
+	return all
+}
+
+// Knows reports whether something was said, or was about to be, under this id.
+func (t *Talk) Knows(s agency.Saying) bool {
+	return slices.ContainsFunc(t.said, func(a said) bool { return a.intent.ID == s.ID && a.intent.Kind == s.Kind })
+}
+
+func (t *Talk) number(id string) string {
+	if i := t.indexOf(id); i >= 0 {
+		return fmt.Sprint(t.open[i].number)
+	}
+	return "?"
+}

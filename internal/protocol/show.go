@@ -1,0 +1,157 @@
+package protocol
+
+import (
+	"fmt"
+	"strings"
+
+	"agency"
+	"agency/internal/plain"
+)
+
+// Limits of what is shown of a text.
+const (
+	mostShown  = 400 // lines of a message
+	mostResult = 3   // lines of a tool's result; the wire has all
+	mostRunes  = 300 // of a line of a tool
+)
+
+// The marks at the beginnings of lines.
+const (
+	markUs      = "> "
+	markAgent   = "● "
+	markTool    = "  ▸ "
+	markResult  = "    "
+	markRequest = "? "
+	markNote    = "— "
+)
+
+// show returns an event as people read it, with line ends; empty for one that says nothing to them.
+// It is called before the event is taken.
+func (t *Talk) show(e *Event) string {
+	who := ""
+	if e.Subagent != "" {
+		who = "(subagent) "
+	}
+	switch e.Kind {
+	case Message:
+		return block(markAgent+who, e.Text, mostShown)
+	case Tool:
+		return line(markTool + who + e.Tool + " " + oneLine(e.Text))
+	case ToolEnded:
+		return t.showResult(e)
+	case Asked:
+		return t.showAsked(e.Request)
+	case Answered:
+		if i := t.indexOf(e.ID); i >= 0 && t.open[i].by != nil {
+			return line(markNote + "request " + t.number(e.ID) + " taken")
+		}
+		return ""
+	case Withdrawn:
+		if t.indexOf(e.ID) >= 0 {
+			return line(markNote + "request " + t.number(e.ID) + " withdrawn")
+		}
+		return ""
+	case Retrying:
+		return line(markNote + "a call of the model failed (" + oneLine(e.Text) + "); trying again")
+	case Ended:
+		return showEnd(e)
+	default:
+		return ""
+	}
+}
+
+func (t *Talk) showResult(e *Event) string {
+	text := strings.TrimSpace(e.Text)
+	if text == "" {
+		return ""
+	}
+	if e.Failed {
+		text = "failed: " + text
+	}
+	return block(markResult, text, mostResult)
+}
+
+func (t *Talk) showAsked(r *Request) string {
+	if t.indexOf(r.ID) >= 0 {
+		return ""
+	}
+	who := ""
+	if r.Subagent != "" {
+		who = "(subagent) "
+	}
+	text := r.Text
+	if r.Kind == agency.AsksPermission {
+		text = "may it use " + r.Tool + "? " + text
+	}
+	out := block(fmt.Sprintf("%s%d: %s", markRequest, t.asked+1, who), text, mostShown)
+	if len(r.Options) > 0 {
+		out += line("     " + oneLine(strings.Join(r.Options, " | ")))
+	}
+	return out + line("     id "+r.ID)
+}
+
+func showEnd(e *Event) string {
+	switch {
+	case e.Interrupted:
+		return line(markNote + "interrupted")
+	case e.Failed:
+		return line(markNote + "the turn failed: " + oneLine(e.Text))
+	default:
+		return line(markNote + "turn ended")
+	}
+}
+
+// showIntent returns what agency is about to write as people read it.
+func (t *Talk) showIntent(i *Intent) string {
+	by := ""
+	if i.By != "user" {
+		by = "(" + i.By + ") "
+	}
+	switch i.Kind {
+	case agency.SaysMessage:
+		return block(markUs+by, i.Text, mostShown)
+	case agency.SaysAnswer:
+		return line(markUs + by + "request " + t.number(i.ID) + ": " + oneLine(reply(&i.Saying)))
+	case agency.SaysInterrupt:
+		return line(markUs + by + "interrupt")
+	default:
+		return ""
+	}
+}
+
+func line(text string) string { return plain.Visible(strings.TrimRight(text, " ")) + "\n" }
+
+// block returns a text of several lines, the others below the first one.
+func block(mark, text string, most int) string {
+	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \n")
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	left := len(lines) - most
+	if left > 0 {
+		lines = lines[:most]
+	}
+	var out strings.Builder
+	indent := strings.Repeat(" ", len([]rune(mark)))
+	for i, l := range lines {
+		if i == 0 {
+			out.WriteString(line(mark + l))
+		} else {
+			out.WriteString(line(indent + l))
+		}
+	}
+	if left > 0 {
+		out.WriteString(line(fmt.Sprintf("%s(%d more lines)", indent, left)))
+	}
+	return out.String()
+}
+
+// oneLine returns a text on one line, shortened.
+func oneLine(text string) string {
+	text = plain.OneLine(text)
+	if r := []rune(text); len(r) > mostRunes {
+		return string(r[:mostRunes]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,242 @@
+package protocol
+
+import (
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/plain"
+)
+
+// Limits of what is remembered, so that an attempt of weeks does not grow.
+const (
+	mostOpen   = 256
+	mostClosed = 256 // answered or withdrawn requests, and messages
+)
+
+// Talk is one attempt's conversation with its agent, as the journal tells it: the same journal makes
+// the same talk. It is fed in the order of the journal, by Hear and Intend.
+type Talk struct {
+	dialect *Dialect
+	open    []asked
+	closed  []closed
+	said    []said
+	tools   map[string]string // open tool calls: their names
+	asked   int               // requests so far
+	hello   bool              // the program answered our Hello
+	turn    bool              // the agent is in a turn
+	working bool
+	ended   *Event // how the turn ended, as far as it is known
+}
+
+// asked is an open request.
+type asked struct {
+	Request
+	number int
+	by     *Intent // the answer that was written and is not taken yet
+}
+
+// closed is a request that is over.
+type closed struct {
+	id string
+	by *Intent // nil when the agent withdrew it
+}
+
+// stage is how far something that agency said got.
+type stage int
+
+const (
+	written stage = iota
+	taken
+	begun
+	over
+	dropped
+)
+
+// said is a message, an interruption, or Hello.
+type said struct {
+	intent Intent
+	stage  stage
+	queued []string // of an interruption
+	failed string   // why the program refused it
+}
+
+// Heard is what one line of an agent comes to.
+type Heard struct {
+	Evidence []agency.Evidence
+	Text     string // readable, safe for a terminal, with line ends
+}
+
+// New returns a conversation of which nothing is known.
+func New(d *Dialect) *Talk { return &Talk{dialect: d, tools: map[string]string{}} }
+
+// Hear takes one line of the agent; nil is a line that was too long.
+func (t *Talk) Hear(line []byte) Heard {
+	if len(line) == 0 && line != nil {
+		return Heard{}
+	}
+	events := []Event{{Kind: Unknown, Name: "a line that is too long"}}
+	if line != nil {
+		events = t.dialect.Read(line)
+	}
+	var h Heard
+	for i := range events {
+		e := &events[i]
+		h.Text += t.show(e)
+		evidence := t.take(e)
+		for j := range evidence {
+			evidence[j].Source, evidence[j].Event, evidence[j].Subagent = agency.FromProtocol, e.Name, e.Subagent
+		}
+		h.Evidence = append(h.Evidence, evidence...)
+	}
+	return h
+}
+
+// Intend takes what agency is about to write, and returns it as readable text.
+func (t *Talk) Intend(i Intent) (text string) {
+	text = t.showIntent(&i)
+	if i.Kind == agency.SaysAnswer {
+		if n := t.indexOf(i.ID); n >= 0 {
+			t.open[n].by = &i
+		}
+		return text
+	}
+	if len(t.said) == mostClosed {
+		t.said = slices.Delete(t.said, 0, 1)
+	}
+	t.said = append(t.said, said{intent: i})
+	return text
+}
+
+// take changes the talk by an event, and returns what it shows of the agent.
+func (t *Talk) take(e *Event) []agency.Evidence {
+	one := func(ev agency.Evidence) []agency.Evidence { return []agency.Evidence{ev} }
+	switch e.Kind {
+	case Session:
+		return one(agency.Evidence{Signal: agency.SignalSession, Conversation: e.Conversation, Model: e.Model})
+	case Working:
+		t.turn, t.working = true, true
+		return one(agency.Evidence{Signal: agency.SignalBusy})
+	case Resting:
+		return t.rest()
+	case Message:
+		return one(agency.Evidence{Signal: agency.SignalBusy})
+	case Tool:
+		t.tools[e.ID] = e.Tool
+		return one(agency.Evidence{Signal: agency.SignalToolStarted, ID: e.ID, Tool: e.Tool, Text: e.Text})
+	case ToolEnded:
+		delete(t.tools, e.ID)
+		return one(agency.Evidence{Signal: agency.SignalToolEnded, ID: e.ID})
+	case Asked:
+		return t.ask(e)
+	case Answered, Withdrawn:
+		return t.close(e)
+	case Taken, Begun, Done, Dropped, Replied:
+		return t.receipt(e)
+	case Retrying:
+		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: e.Class, Text: e.Text})
+	case Ended:
+		return t.end(e)
+	default:
+		return one(agency.Evidence{Signal: agency.SignalUnknown})
+	}
+}
+
+func (t *Talk) ask(e *Event) []agency.Evidence {
+	r := e.Request
+	if t.indexOf(r.ID) >= 0 || len(t.open) == mostOpen {
+		return nil
+	}
+	t.asked++
+	t.open = append(t.open, asked{Request: *r, number: t.asked})
+	return []agency.Evidence{{Signal: agency.SignalAsked, ID: r.ID, Kind: r.Kind, Tool: r.Tool, Text: r.Text, Options: optionLines(r.Options)}}
+}
+
+// close ends a request by its own proof.
+func (t *Talk) close(e *Event) []agency.Evidence {
+	i := t.indexOf(e.ID)
+	if i < 0 {
+		return nil
+	}
+	was := t.open[i]
+	t.open = slices.Delete(t.open, i, i+1)
+	c := closed{id: was.ID}
+	if e.Kind == Answered {
+		c.by = was.by
+	}
+	if len(t.closed) == mostClosed {
+		t.closed = slices.Delete(t.closed, 0, 1)
+	}
+	t.closed = append(t.closed, c)
+	return []agency.Evidence{{Signal: agency.SignalAnswered, ID: e.ID}}
+}
+
+// receipt takes what the program says of something that agency said.
+func (t *Talk) receipt(e *Event) []agency.Evidence {
+	i := slices.IndexFunc(t.said, func(s said) bool { return s.intent.ID == e.ID })
+	if i >= 0 {
+		s := &t.said[i]
+		s.stage = max(s.stage, map[Kind]stage{Taken: taken, Begun: begun, Done: over, Dropped: dropped, Replied: over}[e.Kind])
+		s.queued = e.Queued
+		if e.Failed {
+			s.failed = e.Text
+		}
+		t.hello = t.hello || e.Kind == Replied && s.intent.Kind == saysHello
+	}
+	if e.Kind != Begun {
+		return nil
+	}
+	t.turn, t.ended = true, nil
+	return []agency.Evidence{{Signal: agency.SignalPrompt}}
+}
+
+// end takes the end of a turn. A failure and an interruption are final; for any other end, subagents
+// may still work or ask, and only rest shows that they do not.
+func (t *Talk) end(e *Event) []agency.Evidence {
+	t.ended = e
+	var evidence []agency.Evidence
+	if e.Usage != nil {
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalUsage, Usage: e.Usage, Whole: e.Whole})
+	}
+	switch {
+	case e.Interrupted:
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalInterrupted})
+	case e.Failed:
+		evidence = append(evidence, agency.Evidence{Signal: agency.SignalFailed, Class: e.Class, Text: e.Text})
+	}
+	return evidence
+}
+
+// rest ends the turn, once.
+func (t *Talk) rest() []agency.Evidence {
+	ended := t.ended
+	if !t.turn {
+		return nil
+	}
+	t.turn, t.working, t.ended = false, false, nil
+	switch {
+	case ended == nil:
+		return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
+	case ended.Interrupted || ended.Failed:
+		return nil // which ended it already, and says more
+	default:
+		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: ended.Text}}
+	}
+}
+
+func (t *Talk) indexOf(id string) int {
+	return slices.IndexFunc(t.open, func(a asked) bool { return a.ID == id })
+}
+
+// optionLines returns options as evidence holds them.
+func optionLines(options []string) string {
+	lines, size := make([]string, 0, len(options)), 0
+	for _, o := range options {
+		if o = plain.OneLine(o); size+len(o) > agency.EvidenceText {
+			break
+		}
+		size += len(o)
+		lines = append(lines, o)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,159 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"agency"
+	"agency/internal/protocol"
+)
+
+// events is a protocol whose frames are events.
+var events = protocol.Dialect{
+	Name:  "events",
+	Hello: func(id string) []byte { return []byte(id) },
+	Read: func(line []byte) []protocol.Event {
+		var e protocol.Event
+		if json.Unmarshal(line, &e) != nil {
+			return []protocol.Event{{Name: "no JSON"}}
+		}
+		return []protocol.Event{e}
+	},
+	Message:   func(id, text string) []byte { return []byte(id + text) },
+	Interrupt: func(id string) []byte { return []byte(id) },
+	Answer:    func(r *protocol.Request, _ agency.Reply) ([]byte, error) { return []byte(r.ID), nil },
+}
+
+func hear(t *testing.T, talk *protocol.Talk, e protocol.Event) protocol.Heard {
+	t.Helper()
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return talk.Hear(line)
+}
+
+func asked(id string) protocol.Event {
+	return protocol.Event{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "Bash", Text: "ls \x1b[31m"}}
+}
+
+// An end of a turn is no rest while subagents ask, and a request ends by its own proof alone.
+func TestRestIsNotTheEnd(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	hear(t, talk, protocol.Event{Kind: protocol.Working})
+	hear(t, talk, asked("a"))
+	if h := hear(t, talk, protocol.Event{Kind: protocol.Ended, Text: "Done."}); len(h.Evidence) != 0 || talk.AtWork() {
+		t.Errorf("the end: %+v", h)
+	}
+	if h := hear(t, talk, protocol.Event{Kind: protocol.Withdrawn, ID: "a"}); len(h.Evidence) != 1 || h.Evidence[0].ID != "a" {
+		t.Errorf("withdrawn: %+v", h)
+	}
+	h := hear(t, talk, protocol.Event{Kind: protocol.Resting})
+	if len(h.Evidence) != 1 || h.Evidence[0].Signal != agency.SignalTurnEnded || h.Evidence[0].Text != "Done." {
+		t.Errorf("rest: %+v", h)
+	}
+	if h := hear(t, talk, protocol.Event{Kind: protocol.Resting}); len(h.Evidence) != 0 {
+		t.Errorf("rest again: %+v", h)
+	}
+}
+
+// An answer is unproven until the agent took it, and then it is told to whoever comes later.
+func TestAnswersAreGivenOnce(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	hear(t, talk, asked("a"))
+	answer := agency.Saying{Kind: agency.SaysAnswer, ID: "a", Decision: agency.Allow, By: "mary"}
+	if frame, err := talk.Frame(answer); err != nil || string(frame) != "a" {
+		t.Fatalf("got %q, %v", frame, err)
+	}
+	talk.Intend(protocol.Intent{Saying: answer, Frame: "a"})
+	if left := talk.Unproven(); len(left) != 1 || left[0].Frame != "a" || talk.Progress(answer).Taken {
+		t.Errorf("unproven: %+v", left)
+	}
+	late := func(want string) {
+		t.Helper()
+		if _, err := talk.Frame(answer); agency.AsError(err).Code != agency.CodeInvalidState || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	late("answered by mary")
+	hear(t, talk, protocol.Event{Kind: protocol.Answered, ID: "a"})
+	late("answered by mary")
+	if len(talk.Unproven()) != 0 || !talk.Progress(answer).Taken {
+		t.Error("it was taken")
+	}
+	hear(t, talk, asked("b"))
+	hear(t, talk, protocol.Event{Kind: protocol.Withdrawn, ID: "b"})
+	answer.ID = "b"
+	late("withdrew it")
+	answer.ID = "c"
+	late("does not ask c")
+}
+
+// A message is unproven until the agent has it; an interruption is never said again.
+func TestUnproven(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	for _, kind := range []agency.SayingKind{agency.SaysMessage, agency.SaysInterrupt} {
+		talk.Intend(protocol.Intent{Saying: agency.Saying{Kind: kind, ID: string(kind)}, Frame: string(kind)})
+	}
+	if left := talk.Unproven(); len(left) != 1 || left[0].Frame != "message" {
+		t.Errorf("got %+v", left)
+	}
+	hear(t, talk, protocol.Event{Kind: protocol.Taken, ID: "message"})
+	if left := talk.Unproven(); len(left) != 0 {
+		t.Errorf("got %+v", left)
+	}
+	torn := "{\"id\":\"a\"}\n{\"id\":\"b\"}\n{\"id\":"
+	if intents := protocol.ParseIntents([]byte(torn)); len(intents) != 2 || intents[1].ID != "b" {
+		t.Errorf("got %+v", intents)
+	}
+}
+
+// A stream is cut into the same lines whatever the pieces are, and a line without end is skipped.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	for size := 1; size < 9; size++ {
+		var lines protocol.Lines
+		var got []string
+		total := 0
+		for text := "one\n\nthree\nfo"; text != ""; text = text[min(size, len(text)):] {
+			lines.Add([]byte(text[:min(size, len(text))]), func(line []byte, length int) { got = append(got, string(line)); total += length })
+		}
+		if strings.Join(got, "|") != "one||three" || total != 11 || lines.Pending() != 2 {
+			t.Errorf("pieces of %d: %q, %d bytes, %d pending", size, got, total, lines.Pending())
+		}
+	}
+	talk := protocol.New(&events)
+	var lines protocol.Lines
+	for range 17 {
+		lines.Add(make([]byte, 1<<20), func([]byte, int) { t.Error("a line without end") })
+	}
+	lines.Add([]byte("\n"), func(line []byte, length int) {
+		if h := talk.Hear(line); line != nil || length != 17<<20+1 || h.Evidence[0].Signal != agency.SignalUnknown {
+			t.Errorf("%d bytes, %d: %+v", len(line), length, h)
+		}
+	})
+}
+
+// What is shown obeys no escape sequence, and reads as a conversation.
+func TestShow(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	text := talk.Intend(protocol.Intent{Saying: agency.Saying{Kind: agency.SaysMessage, ID: "m", Text: "List it.\nAll of it.", By: "user"}})
+	for _, e := range []protocol.Event{
+		{Kind: protocol.Message, Text: "I list it."},
+		{Kind: protocol.Tool, ID: "t", Tool: "Bash", Text: "ls\n-l"},
+		asked("a"),
+		{Kind: protocol.ToolEnded, ID: "t", Text: "1\n2\n3\n4\n5"},
+		{Kind: protocol.Ended},
+	} {
+		text += hear(t, talk, e).Text
+	}
+	want := "> List it.\n  All of it.\n● I list it.\n  ▸ Bash ls -l\n? 1: may it use Bash? ls [31m\n     id a\n    1\n    2\n    3\n    (2 more lines)\n— turn ended\n"
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
