@@ -116,3 +116,29 @@ func (o *observer) Title(title string) {
 	o.titled = slices.Clone(evidence)
 	keep(o.path, evidence)
 }
+
+// speak returns how the wrapper of an attempt speaks with its agent.
+func speak(launch *agency.Launch) *runner.Speaker {
+	path := filepath.Join(launch.AttemptDir, agency.EventsFile)
+	return &runner.Speaker{
+		Dialect: harness.Dialect(launch.RunnerKind),
+		Keep:    func(evidence []agency.Evidence) { keep(path, evidence) },
+		Kept:    func() int64 { return keptOffset(path) },
+	}
+}
+
+// keptOffset returns how far the evidence of an attempt covers what its agent said.
+func keptOffset(path string) (most int64) {
+	for at := int64(0); ; {
+		evidence, next, err := spool.Tail(path, at)
+		if err != nil || next <= at {
+			return most
+		}
+		for i := range evidence {
+			if evidence[i].Source == agency.FromProtocol {
+				most = max(most, evidence[i].Offset)
+			}
+		}
+		at = next
+	}
+}

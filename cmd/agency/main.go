@@ -44,8 +44,12 @@ func run() int {
 		// The wrapper handles its own signals.
 		return runner.Main(os.Args[2], os.Stdin, os.Stdout, runner.Parts{
 			Observe: observe,
+			Speak:   speak,
 			Proxy:   func(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) },
 		})
+	}
+	if len(os.Args) > 3 && os.Args[1] == "hold" {
+		return runner.Hold(os.Args[2], os.Args[3:])
 	}
 	if len(os.Args) > 3 && os.Args[1] == "marked" {
 		return runner.Marked(os.Args[2], os.Args[3:])

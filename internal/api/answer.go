@@ -18,6 +18,13 @@ type AnswerRunResponse struct {
 	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
 }
 
+// InterruptRunResponse is the outcome of an interruption.
+type InterruptRunResponse struct {
+	RunID     agency.RunID `json:"run_id"`
+	Confirmed bool         `json:"confirmed"` // the agent acknowledged it
+	Queued    int          `json:"queued"`    // messages that it begins with at once
+}
+
 // AllowHostRequest answers the refusal of a host: the run's agent reaches it from now on.
 type AllowHostRequest struct {
 	Run   string            `json:"run"`

@@ -112,7 +112,7 @@ func (r *retries) next(ctx context.Context, c *Client, err error, moved bool, be
 // LogsRequest selects a part of a run's log.
 type LogsRequest struct {
 	Run     string
-	Stream  string // runner (default), stdout or stderr
+	Stream  string // runner (default), stdout, stderr or wire
 	Attempt int    // 0 means the newest
 	SinceMS int64  // Unix milliseconds; 0 means from the beginning
 	Follow  bool   // until the attempt has ended

@@ -34,7 +34,8 @@ type Run struct {
 	Runner     string            `json:"runner"`
 	RunnerKind agency.RunnerKind `json:"runner_kind"`
 	Model      string            `json:"model"`
-	Headless   bool              `json:"headless"`
+	Headless   bool              `json:"headless"` // its mode is headless
+	Mode       agency.Mode       `json:"mode"`     // how agency speaks with its agent
 	Tags       []string          `json:"tags"`
 	// Decided is the basis of the status: record, process, contract, message, clock, or a source of
 	// evidence.
@@ -89,7 +90,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		Status: s.Label, Summary: s.Summary, Problem: s.Problem, Since: s.Since,
 		State: a.State, Attempt: a.Number, ExitCode: a.ExitCode, Signal: a.Signal, ErrorCode: a.ErrorCode, Error: a.Error,
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, Standby: r.FromStandby(), RunDir: r.Dir,
-		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Tags: r.Tags,
+		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Mode: a.Mode, Tags: r.Tags,
 		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.AgentState.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
 		Sandbox: r.Sandbox.Level, Network: r.Sandbox.Network, Enforces: r.Sandbox.Enforces(), Image: a.Image, Resources: r.Resources, Limits: a.Limits,
 		PRNumber: number(r.PR), PR: r.PR, Diff: r.Changes, Flag: r.Flag, Session: r.Session(),

@@ -28,6 +28,7 @@ func (a *App) entries() []entry {
 		{"next", func(d *command.Deps) *cobra.Command { return run.NewNext(d, a.Exec) }},
 		{"send", run.NewSend},
 		{"answer", run.NewAnswer},
+		{"interrupt", run.NewInterrupt},
 		{"stop kill", run.NewStop},
 		{"resume", run.NewResume},
 		{"rm remove", run.NewRemove},

@@ -33,6 +33,17 @@ func (t sessions) StartSession(ctx context.Context, r *agency.Run, argv []string
 	return err
 }
 
+func (t sessions) ReplaceWrapper(ctx context.Context, r *agency.Run, argv []string) error {
+	err := t.Respawn(ctx, r.Session(), r.Attempt.Pane, argv)
+	if err == nil {
+		return nil
+	}
+	if err := t.Kill(ctx, r.Session()); err != nil && !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
+		return err
+	}
+	return t.StartSession(ctx, r, argv)
+}
+
 // harnesses provides the supervisor with command lines and readers of agents.
 type harnesses struct{ harness.Screens }
 
@@ -95,7 +106,11 @@ type attempts struct{ serving runner.Serving }
 func (attempts) ReadStart(dir string) (*agency.Start, error) { return runner.ReadStart(dir) }
 func (attempts) ReadExit(dir string) (*agency.Exit, error)   { return runner.ReadExit(dir) }
 func (attempts) Locked(dir string) (bool, error)             { return runner.Locked(dir) }
-func (a attempts) Alone(wrapper agency.Process) bool         { return runner.Alone(wrapper, a.serving) }
+func (attempts) Alive(p agency.Process) (bool, error)        { return runner.Alive(p) }
+func (attempts) Held(dir string, start *agency.Start, kind agency.RunnerKind) *agency.Exit {
+	return runner.Held(dir, start, kind)
+}
+func (a attempts) Alone(wrapper agency.Process) bool { return runner.Alone(wrapper, a.serving) }
 
 func (attempts) Signal(p agency.Process, sig syscall.Signal) error {
 	return runner.Signal(p, sig)

@@ -52,6 +52,7 @@ func routeRuns(d *Daemon, mux *http.ServeMux) {
 	handle(d, mux, api.DiffRun, runs.diffRun)
 	handle(d, mux, api.PressKeys, runs.pressKeys)
 	handle(d, mux, api.SendInput, runs.sendInput)
+	handle(d, mux, api.InterruptRun, runs.interruptRun)
 	handle(d, mux, api.StopRun, runs.stopRun)
 	handle(d, mux, api.ResumeRun, runs.resumeRun)
 	handle(d, mux, api.RemoveRun, runs.removeRun)

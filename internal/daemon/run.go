@@ -157,6 +157,10 @@ func (o runOperations) explainRun(ctx context.Context, req api.RunRequest) (api.
 }
 
 func (o runOperations) sendInput(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
+	ctx, err := o.by(ctx)
+	if err != nil {
+		return api.SendInputResponse{}, err
+	}
 	r, delivery, err := o.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID)
 	if err != nil {
 		return api.SendInputResponse{}, err
@@ -170,6 +174,31 @@ func (o runOperations) pressKeys(ctx context.Context, req api.PressKeysRequest) 
 		return api.PressKeysResponse{}, err
 	}
 	return api.PressKeysResponse{RunID: r.ID, Attempt: r.Attempt.Number}, nil
+}
+
+// by returns a context in which the caller says something to an agent.
+func (o runOperations) by(ctx context.Context) (context.Context, error) {
+	who, err := o.policy.Caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r, err := o.sup.Records.Resolve(ctx, who); err == nil {
+		who = r.Ref()
+	}
+	return supervisor.By(ctx, who), nil
+}
+
+// interruptRun ends what a run's agent does, and not the agent.
+func (o runOperations) interruptRun(ctx context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
+	ctx, err := o.by(ctx)
+	if err != nil {
+		return api.InterruptRunResponse{}, err
+	}
+	r, delivery, err := o.sup.Input.Interrupt(ctx, req.Run)
+	if err != nil {
+		return api.InterruptRunResponse{}, err
+	}
+	return api.InterruptRunResponse{RunID: r.ID, Confirmed: delivery.Confirmed, Queued: delivery.Queued}, nil
 }
 
 // stopRun stops a run. A run that has ended is fine.
@@ -240,6 +269,10 @@ func (o runOperations) attachRun(ctx context.Context, req api.RunRequest) (api.A
 }
 
 func (o runOperations) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
+	ctx, err := o.by(ctx)
+	if err != nil {
+		return api.AnswerRunResponse{}, err
+	}
 	r, answered, err := o.sup.Input.Answer(ctx, supervisor.AnswerRequest{
 		Ref: req.Run, PromptID: req.PromptID, Reply: agency.Reply{Decision: req.Decision, Text: req.Text},
 	})

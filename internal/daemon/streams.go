@@ -152,9 +152,9 @@ func logRequest(r *http.Request) (supervisor.LogRequest, error) {
 	switch req.Stream {
 	case "":
 		req.Stream = "runner"
-	case "runner", "stdout", "stderr":
+	case "runner", "stdout", "stderr", "wire":
 	default:
-		return req, agency.Errorf(agency.CodeUsage, "the stream is %q, none of runner, stdout, stderr", req.Stream)
+		return req, agency.Errorf(agency.CodeUsage, "the stream is %q, none of runner, stdout, stderr, wire", req.Stream)
 	}
 	return req, err
 }

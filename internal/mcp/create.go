@@ -22,8 +22,9 @@ type creation struct {
 	Tags       []string            `json:"tags,omitempty" jsonschema:"default worker"`
 	Base       string              `json:"base,omitempty" jsonschema:"commit to start from; default HEAD"`
 	Branch     string              `json:"branch,omitempty"`
-	Headless   *bool               `json:"headless,omitempty" jsonschema:"without a terminal: it works and ends"`
-	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"how it is kept apart from the machine"`
+	Headless   *bool               `json:"headless,omitempty"`
+	Mode       agency.Mode         `json:"mode,omitempty" jsonschema:"terminal, headless, protocol"`
+	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"how it is kept apart"`
 	Network    agency.Network      `json:"network,omitempty" jsonschema:"what it reaches; allow: a list of hosts"`
 	Resources  agency.Resources    `json:"resources,omitzero" jsonschema:"limits: memory, disk, tmp (4g), pids, cpus, open_files"`
 	MaxMinutes int                 `json:"max_minutes,omitempty"`
@@ -86,7 +87,7 @@ answer you.`}, false,
 
 func (s *Server) create(ctx context.Context, _ *sdk.CallToolRequest, in creation) (any, error) {
 	spec := agency.Spec{
-		Preset: in.Preset, Name: in.Name, Type: in.Type, Tags: in.Tags, BaseRef: in.Base, Branch: in.Branch, Headless: in.Headless,
+		Preset: in.Preset, Name: in.Name, Type: in.Type, Tags: in.Tags, BaseRef: in.Base, Branch: in.Branch, Headless: in.Headless, Mode: in.Mode,
 		Sandbox: in.Sandbox, Network: in.Network, Resources: in.Resources,
 		Runner: agency.SpecRunner{Model: in.Model}, Prompt: agency.SpecPrompt{Text: in.Prompt}, Limits: agency.SpecLimits{MaxMinutes: in.MaxMinutes},
 	}

@@ -116,6 +116,7 @@ var table = map[string]rule{
 	api.AnswerRun.Name:       onRun(theirs, func(r *api.AnswerRunRequest) *string { return &r.Run }),
 	api.SendInput.Name:       limited(onRun(theirs, func(r *api.SendInputRequest) *string { return &r.Run }), limitInput),
 	api.StartTimer.Name:      limited(onRun(itself|theirs, func(r *api.StartTimerRequest) *string { return &r.Run }), limitTimer),
+	api.InterruptRun.Name:    onRun(theirs, runRequest),
 	api.StopRun.Name:         onRun(itself|theirs, runRequest),
 	api.ResumeRun.Name:       onRun(theirs, func(r *api.ResumeRunRequest) *string { return &r.Run }),
 	api.RemoveRun.Name:       limited(onRun(theirs, func(r *api.RemoveRunRequest) *string { return &r.Run }), limitRemoval),

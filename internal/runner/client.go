@@ -248,7 +248,7 @@ func (c *client) receive(ctx context.Context, wire *wire, acked chan<- uint64) e
 			looks.answer(m)
 		case kindGo:
 			c.wrapper.letGo()
-		case kindInput, kindKeys, kindStop, kindEnviron, kindAllow:
+		case kindInput, kindKeys, kindSay, kindStop, kindEnviron, kindAllow:
 			// In a goroutine each: a stop must not wait for an input that the runner does not
 			// read.
 			c.answering.Add(1)
@@ -343,6 +343,9 @@ func (c *client) answer(m message, look func() error) message {
 		reply.Delivery, reply.Error = &delivery, toWire(err)
 	case kindKeys:
 		reply.Error = toWire(c.wrapper.press(m.Text, look))
+	case kindSay:
+		delivery, err := c.wrapper.say(m.Say)
+		reply.Delivery, reply.Error = &delivery, toWire(err)
 	case kindEnviron:
 		var err error
 		reply.Environ, err = c.environ()

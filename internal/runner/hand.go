@@ -31,6 +31,9 @@ type hand struct {
 // takeTerminal prevents all other typing until the hand is released. It is refused when the runner
 // does not read its input, and while a user types.
 func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
+	if w.launch.Mode == agency.ModeProtocol {
+		return nil, agency.Errorf(agency.CodeInputRefused, "nothing is typed into %s: agency speaks its protocol", w.launch.RunID)
+	}
 	if w.launch.Headless {
 		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
 	}

@@ -157,11 +157,29 @@ func (l *Link) typing(ctx context.Context, m message, look Look) (message, error
 	if err := l.awaitWelcome(ctx); err != nil {
 		return message{}, err
 	}
-	if l.version < protocolVersion {
+	if l.version < lookVersion {
 		return message{}, agency.Errorf(agency.CodeInputRefused, "the wrapper of %s is of an older agency, which types without a look at the terminal", l.id).
 			WithHint("type yourself: agency attach %s; or start the agent again: agency resume --restart %s", l.id, l.id)
 	}
 	return l.ask(ctx, m, func() error { return look(ctx) })
+}
+
+// lookVersion is the version since which a wrapper asks for a look before it types.
+const lookVersion = 2
+
+// Say says something to the runner in its own protocol, and returns how far it got: taken, or
+// written and not acknowledged yet. The error is E_INVALID_STATE when the runner has ended, and for
+// an answer to a request that is over; E_USAGE for a reply that does not fit its request. When ctx
+// ends before the answer, it may still have been said: say it again with the same id.
+func (l *Link) Say(ctx context.Context, s agency.Saying) (agency.Delivery, error) {
+	m, err := l.ask(ctx, message{Kind: kindSay, Say: &s}, nil)
+	if err != nil {
+		return agency.Delivery{Effect: agency.EffectNone}, err
+	}
+	if m.Delivery == nil {
+		m.Delivery = &agency.Delivery{Effect: agency.EffectNone}
+	}
+	return *m.Delivery, m.Error.err()
 }
 
 // lookFor looks for a request that is under way, and sends the result to the wrapper.

@@ -66,6 +66,21 @@ func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
 	return l, err
 }
 
+// resumeLogs opens the logs of a runner in the mode protocol again. The merged log is made again from
+// the journal, with the same bytes, so that readers go on where they are.
+func resumeLogs(dir string, limit int64) (*logs, error) {
+	path := filepath.Join(dir, runnerLog)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	l := &logs{lost: new(atomic.Int64), merged: &logFile{path: path, f: f, limit: limit, shrink: limit}}
+	// The index has the times of what is made again.
+	l.indexed = time.Now()
+	l.index, err = os.OpenFile(filepath.Join(dir, indexFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	return l, err
+}
+
 // write adds output of a stream. It never fails: what the disk does not take is counted and
 // reported later.
 func (l *logs) write(stream *logFile, p []byte) {

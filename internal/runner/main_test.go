@@ -32,8 +32,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "marked" {
 		os.Exit(runner.Marked(os.Args[2], os.Args[3:]))
 	}
+	if len(os.Args) > 3 && os.Args[1] == "hold" {
+		os.Exit(runner.Hold(os.Args[2], os.Args[3:]))
+	}
 	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
-		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout, runner.Parts{}))
+		os.Exit(runner.Main(os.Args[2], os.Stdin, os.Stdout, runner.Parts{Speak: wordsSpeaker}))
 	}
 	os.Exit(m.Run())
 }

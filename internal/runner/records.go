@@ -52,8 +52,10 @@ func readLaunch(path string) (agency.Launch, error) {
 	if err != nil {
 		return launch, fmt.Errorf("read the launch file: %w", err)
 	}
-	if err := os.Remove(path); err != nil {
-		return launch, fmt.Errorf("delete the launch file: %w", err)
+	if !isAdopt(path) {
+		if err := os.Remove(path); err != nil {
+			return launch, fmt.Errorf("delete the launch file: %w", err)
+		}
 	}
 	if err := decodeStrict(data, &launch); err != nil {
 		return launch, fmt.Errorf("read the launch file %s: %w", path, err)

@@ -24,8 +24,8 @@ const (
 const sendLimit = 5 * time.Second
 
 // protocolVersion is the version of the messages. A wrapper of version 1 types without requesting a
-// look.
-const protocolVersion = 2
+// look, and one of version 2 speaks no protocol of an agent.
+const protocolVersion = 3
 
 // Kinds of messages. An unknown kind is ignored: the peer is newer.
 const (
@@ -42,6 +42,7 @@ const (
 	kindLooked  = "looked"  // from the daemon; an error keeps the wrapper from typing
 	kindGo      = "go"      // from the daemon: the runner may start
 	kindEnviron = "environ" // from the daemon; answered by answer
+	kindSay     = "say"     // from the daemon: say something in the agent's protocol; answered by answer
 	kindAllow   = "allow"   // from the daemon: more hosts for the runner; answered by answer
 )
 
@@ -56,6 +57,7 @@ type message struct {
 	Tmux     string                `json:"tmux,omitempty"`  // of a welcome: the socket of the tmux server
 	Force    bool                  `json:"force,omitempty"` // of a stop; an older wrapper forces at every second stop
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
+	Say      *agency.Saying        `json:"say,omitempty"`
 	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer
 	Hosts    []string              `json:"hosts,omitempty"`   // of allow
 	Error    *wireError            `json:"error,omitempty"`

@@ -69,6 +69,9 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 		if launch, err = readLaunch(launchPath); err == nil {
 			killpoint.At("wrapper.launched")
 			w := &wrapper{launch: launch, stdin: stdin, stdout: stdout, signals: signals}
+			if launch.Adopts {
+				w.adopted, err = takeOver(&w.launch)
+			}
 			begun()
 			if launch.Trace {
 				w.trace = steps
@@ -76,10 +79,15 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 			if parts.Observe != nil {
 				w.observer = parts.Observe(&launch)
 			}
+			if parts.Speak != nil && launch.Mode == agency.ModeProtocol {
+				w.speaker = parts.Speak(&launch)
+			}
 			if parts.Proxy != nil && launch.Hosts != nil {
 				w.proxy = parts.Proxy(launch.Hosts, func() { w.client.network() })
 			}
-			return w.run()
+			if err == nil {
+				return w.run()
+			}
 		}
 	}
 	_, _ = fmt.Fprintf(stdout, "agency: error: %v\r\n", err)
@@ -90,6 +98,8 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 type Parts struct {
 	// Observe returns the observer of a runner's output; the result may be nil.
 	Observe func(*agency.Launch) Observer
+	// Speak returns how to speak with a runner in the mode protocol.
+	Speak func(*agency.Launch) *Speaker
 	// Proxy returns the proxy of a runner that reaches these hosts. changed is to be called when its
 	// Use has changed.
 	Proxy func(hosts []string, changed func()) Proxy
@@ -107,14 +117,17 @@ type wrapper struct {
 	launch        agency.Launch
 	stdin, stdout *os.File
 	signals       chan os.Signal
-	observer      Observer    // may be nil
-	proxy         Proxy       // nil unless the runner reaches hosts through one
-	limits        *limit.Kept // nil unless the runner has limits
+	observer      Observer      // may be nil
+	proxy         Proxy         // nil unless the runner reaches hosts through one
+	limits        *limit.Kept   // nil unless the runner has limits
+	speaker       *Speaker      // nil unless the mode is protocol
+	adopted       *agency.Start // of the runner that an earlier wrapper started; nil otherwise
 
 	start  agency.Start
 	argv   []string // of the runner, within its limits
 	out    *output
-	term   *terminal // nil when headless
+	term   *terminal // nil without a terminal
+	speech *speech   // nil unless the mode is protocol
 	client *client
 	exited chan status
 	stops  chan stopRequest
@@ -158,7 +171,7 @@ func (w *wrapper) run() int {
 
 	self, err := Identify(os.Getpid())
 	w.start = agency.Start{
-		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: !w.launch.Headless, Wrapper: self, StartedAt: killpoint.Now().UTC(),
+		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: w.launch.HasTerminal(), Mode: w.launch.Mode, Wrapper: self, StartedAt: killpoint.Now().UTC(),
 		Grace: w.launch.Grace, Pane: os.Getenv("TMUX_PANE"), TokenHash: agency.TokenHash(w.launch.Token),
 	}
 	w.client = newClient(&w.launch, self, w)
@@ -170,7 +183,11 @@ func (w *wrapper) run() int {
 	}
 	if err == nil {
 		setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
-		err = w.startRunner()
+		if w.adopted != nil {
+			err = w.adopt()
+		} else {
+			err = w.startRunner()
+		}
 	}
 	if err != nil {
 		w.unlimit()
@@ -232,7 +249,10 @@ func (w *wrapper) startRunner() error {
 		return err
 	}
 	begin := w.startHeadless
-	if !w.launch.Headless {
+	switch {
+	case w.launch.Mode == agency.ModeProtocol:
+		begin = w.startProtocol
+	case !w.launch.Headless:
 		begin = w.startTerminal
 	}
 	pid, err := begin()
@@ -247,6 +267,9 @@ func (w *wrapper) startRunner() error {
 	killpoint.At("wrapper.forked")
 	close(w.started)
 	go reap(pid, w.exited)
+	if w.speech != nil {
+		go w.speech.begin()
+	}
 	end()
 	w.client.started(w.start, w.trace.Spans())
 	return nil
@@ -373,7 +396,7 @@ func (w *wrapper) pass(sig os.Signal) {
 	switch {
 	case sig == unix.SIGWINCH && w.term != nil:
 		w.term.resize()
-	case sig == unix.SIGINT || sig == unix.SIGQUIT:
+	case w.speech == nil && (sig == unix.SIGINT || sig == unix.SIGQUIT):
 		_ = unix.Kill(-w.start.Runner.PID, sig.(syscall.Signal))
 	}
 }
@@ -429,6 +452,9 @@ func (w *wrapper) tree() ([]int, error) {
 	if socket := w.tmux.Load(); socket != nil {
 		serving.Tmux = *socket
 	}
+	if w.adopted != nil {
+		return w.adoptedTree(serving)
+	}
 	return treeOf(os.Getpid(), w.start.Runner.PID, serving)
 }
 
@@ -438,9 +464,21 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	killpoint.At("wrapper.exited")
 	exit := w.newExit()
 	exit.PID = w.start.Runner.PID
+	if w.speech != nil {
+		var lost error
+		if st, lost = w.exitOf(st); lost != nil {
+			exit.ErrorCode, exit.Error = agency.CodeRunnerDisappeared, lost.Error()
+		}
+	}
 	exit.ExitCode, exit.Signal = st.code()
+	if exit.Error != "" {
+		exit.ExitCode = agency.ExitError // the true one is unknown
+	}
 	exit.EndedBy = endedBy
 	w.inputClosed.Store(true)
+	if w.speech != nil {
+		w.speech.finish()
+	}
 	if w.term != nil {
 		w.term.runnerEnded()
 	}
@@ -461,7 +499,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	exit.Network = w.networkUse()
 	w.limits.Look(killpoint.Now())
 	exit.Limits = w.limits.Use()
-	if exit.ExitCode != 0 {
+	if exit.ExitCode != 0 && exit.Error == "" {
 		exit.ErrorCode, exit.Error = readEndNote(w.launch.AttemptDir)
 	}
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)

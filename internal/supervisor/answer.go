@@ -44,6 +44,9 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	if err != nil {
 		return nil, Answered{}, err
 	}
+	if r.Attempt.Mode == agency.ModeProtocol {
+		return in.answerSpoken(ctx, r, req)
+	}
 	in.observer.Look(ctx, r.ID) // only the screen shows what some agents ask
 	in.observer.LookAtDialog(ctx, r.ID)
 	status := in.observer.Derive(r)
@@ -211,7 +214,7 @@ func (in *Input) request(id agency.RunID, promptID string) *agency.Request {
 	if !ok {
 		return nil
 	}
-	i := slices.IndexFunc(l.AgentState.Requests, func(r agency.Request) bool { return r.Is(promptID) })
+	i := slices.IndexFunc(l.AgentState.Requests, func(r agency.Request) bool { return r.Is(promptID) || promptID != "" && r.ID == promptID })
 	if i < 0 {
 		return nil
 	}

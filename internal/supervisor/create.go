@@ -249,9 +249,14 @@ func (s *Supervisor) materialise(p *NewRun, commit string) error {
 	}
 	first := agency.NewContract(now)
 	r.Attempt = agency.Attempt{
-		Number: 1, State: agency.Queued, Headless: spec.Headless != nil && *spec.Headless, CreatedAt: now, Image: p.image,
+		Number: 1, State: agency.Queued, CreatedAt: now, Image: p.image,
 		Reported: agency.Observed{Contract: &first, At: now},
 	}
+	mode, err := agency.ChooseMode(spec.Mode, spec.Headless)
+	if err != nil {
+		return err
+	}
+	r.Attempt.SetMode(cmp.Or(mode, agency.ModeTerminal))
 	p.run = r
 	if err := s.launcher.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
 		return err

@@ -18,6 +18,8 @@ type fakeLink struct {
 	BeforeKeys func()
 	// InputFunc is called before a text is typed; its error prevents the typing.
 	InputFunc func(ctx context.Context) error
+	// SayFunc takes what is said in the agent's own protocol.
+	SayFunc   func(agency.Saying) (agency.Delivery, error)
 	refusal   error                  // of every input
 	TypedFunc func()                 // called between a text and its Enter
 	EnterFunc func() agency.Delivery // the effect of an Enter; nil is that it was read
@@ -54,6 +56,10 @@ func (l *fakeLink) Input(ctx context.Context, text string, look func(context.Con
 		return l.EnterFunc(), nil
 	}
 	return agency.Delivery{Confirmed: true, Effect: agency.EffectRead}, nil
+}
+
+func (l *fakeLink) Say(_ context.Context, s agency.Saying) (agency.Delivery, error) {
+	return l.SayFunc(s)
 }
 
 func (l *fakeLink) Keys(ctx context.Context, keys string, look func(context.Context) error) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -113,7 +114,11 @@ type fakeTmux struct {
 	// SessionsFunc is called when the sessions are listed.
 	SessionsFunc func()
 
+	// OnReplace starts a wrapper in the place of another one.
+	OnReplace func() error
+
 	mu       sync.Mutex
+	looks    int // at terminals
 	Screen   string
 	sessions map[string]bool
 }
@@ -140,6 +145,8 @@ func (f *fakeTmux) vanish(names ...string) {
 		delete(f.sessions, name)
 	}
 }
+
+func (f *fakeTmux) ReplaceWrapper(context.Context, *agency.Run, []string) error { return f.OnReplace() }
 
 func (f *fakeTmux) Version(context.Context) (string, error) {
 	if f.VersionFunc != nil {
@@ -194,6 +201,7 @@ func (f *fakeTmux) Kill(_ context.Context, name string) error {
 func (f *fakeTmux) Capture(_ context.Context, session, _ string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looks++
 	if !f.sessions[session] {
 		return "", agency.Errorf(agency.CodeTmuxSessionNotFound, "there is no session %s", session)
 	}
@@ -298,6 +306,7 @@ func (spools) Parse(lines []byte) []agency.Evidence { return spool.Parse(lines) 
 type onHost struct {
 	start  *agency.Start
 	exit   *agency.Exit
+	held   *agency.Exit // of an agent that outlived its wrapper
 	locked bool
 }
 
@@ -306,7 +315,8 @@ type fakeAttempts struct {
 	supervisor.Attempts // methods that no test calls
 
 	SignalFunc  func(agency.Process, syscall.Signal) error
-	EndTreeFunc func() // called before it ends anything
+	EndTreeFunc func()      // called before it ends anything
+	dead        atomic.Bool // the agents have ended
 
 	mu    sync.Mutex
 	dirs  map[string]onHost
@@ -340,6 +350,19 @@ func (f *fakeAttempts) Locked(dir string) (bool, error) {
 }
 
 func (f *fakeAttempts) Alone(agency.Process) bool { return false }
+
+// Tail is the readable journal of an attempt.
+func (f *fakeAttempts) Tail(string, string, int64) ([]byte, error) {
+	return []byte("● Good morning.\n"), nil
+}
+
+func (f *fakeAttempts) Alive(agency.Process) (bool, error) { return !f.dead.Load(), nil }
+
+func (f *fakeAttempts) Held(dir string, _ *agency.Start, _ agency.RunnerKind) *agency.Exit {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dirs[dir].held
+}
 
 func (f *fakeAttempts) Signal(p agency.Process, sig syscall.Signal) error {
 	if f.SignalFunc != nil {

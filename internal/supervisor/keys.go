@@ -32,6 +32,10 @@ func (in *Input) Press(ctx context.Context, req KeysRequest) (*agency.Run, error
 	if err != nil {
 		return nil, err
 	}
+	if r.Attempt.Mode == agency.ModeProtocol {
+		return nil, agency.Errorf(agency.CodeInputRefused, "nothing is typed into %s: agency speaks its protocol", r.Ref()).
+			WithHint("agency send %s TEXT, or agency answer %s", r.Ref(), r.Ref())
+	}
 	release, err := in.locks.Lock(ctx, string(r.ID))
 	if err != nil {
 		return nil, err

@@ -106,11 +106,14 @@ func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, step
 func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
 	r := l.run
 	req := agency.CommandRequest{
-		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless,
+		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
 		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: r.Sandbox.Level,
+	}
+	if err := fitsProtocol(r); err != nil {
+		return err
 	}
 	command, err := la.harness.Build(req)
 	if err != nil {
@@ -265,7 +268,7 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: argv, Env: env, Confined: r.Sandbox.Level == agency.SandboxProcess, Hosts: hosts, Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
-		Headless: r.Attempt.Headless, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
+		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Opening: l.command.Opening, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
 		Resources: r.Resources, Limits: limits, Disk: []string{r.Worktree, filepath.Join(r.Dir, sandboxDir)},
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})
@@ -354,4 +357,20 @@ func (la *launcher) checkTmux(ctx context.Context) error {
 	}
 	la.tmuxFine.Store(true)
 	return nil
+}
+
+// fitsProtocol refuses what a wrapper that takes the place of another one could not go on with.
+func fitsProtocol(r *agency.Run) error {
+	switch {
+	case r.Attempt.Mode != agency.ModeProtocol:
+		return nil
+	case r.Sandbox.Level.Confines():
+		return agency.Errorf(agency.CodeSpecInvalid, "the mode protocol does not work in the sandbox level %s yet", r.Sandbox.Level).
+			WithHint("--sandbox worktree, or --mode terminal")
+	case len(r.Resources.Set()) > 0:
+		return agency.Errorf(agency.CodeSpecInvalid, "the mode protocol does not work with limits of resources yet").
+			WithHint("drop them, or --mode terminal")
+	default:
+		return nil
+	}
 }

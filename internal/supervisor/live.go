@@ -29,6 +29,7 @@ type live struct {
 	asked        bool             // a user requested its end
 	sessionEnded bool             // its session was ended
 	let          bool             // the wrapper may start its runner
+	replaced     int              // wrappers that were started in its place, and did not connect
 	spans        []agency.Span    // of its start, if a client asked for them
 	moved        chan struct{}    // closed and replaced when the attempt's state or its link changes
 }
@@ -78,7 +79,7 @@ func (lv *Live) connect(ctx context.Context, r *agency.Run, hello *agency.Wrappe
 	if l.attempt != hello.Attempt {
 		return nil, false
 	}
-	before, l.link = l.link, link
+	before, l.link, l.replaced = l.link, link, 0
 	if l.let {
 		go sendGo(ctx, link)
 	}

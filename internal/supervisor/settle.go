@@ -32,6 +32,7 @@ type settler struct {
 	tmux     Tmux
 	attempts Attempts
 	sandbox  Sandbox
+	wrapper  []string // argv that begins a wrapper
 	log      *slog.Logger
 	now      func() time.Time
 
@@ -81,6 +82,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
 		}
+		drafts = append(drafts, useWrapper(a, start)...)
 		if exit == nil {
 			return drafts, nil
 		}
@@ -213,6 +215,8 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 		return false, s.takeBack(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the start of the attempt was cut off"))
 	case a.State == agency.Queued && start == nil:
 		return false, s.takeBack(ctx, r, agency.Errorf(agency.CodeStartCutOff, "the creation of the run was cut off"))
+	case s.outlived(r, start):
+		return s.replaceWrapper(ctx, r, start)
 	default:
 		return false, s.lose(ctx, r, start)
 	}

@@ -135,6 +135,9 @@ type Tmux interface {
 	Version(ctx context.Context) (string, error)
 	// StartSession starts a program in a session of the run's own, in its worktree.
 	StartSession(ctx context.Context, r *agency.Run, argv []string) error
+	// ReplaceWrapper starts a program in the place of one that ended in a pane of a run's session, or
+	// in a new session.
+	ReplaceWrapper(ctx context.Context, r *agency.Run, argv []string) error
 	Exists(ctx context.Context, name string) (bool, error)
 	// Runs reports whether a program runs in a session; a session outlives its program.
 	Runs(ctx context.Context, name string) (bool, error)
@@ -168,6 +171,10 @@ type Attempts interface {
 	ReadExit(dir string) (*agency.Exit, error)
 	// Locked reports whether a live wrapper holds the attempt's lock.
 	Locked(dir string) (bool, error)
+	// Alive reports whether a process still runs.
+	Alive(p agency.Process) (bool, error)
+	// Held returns the exit record of a runner that outlived its wrapper; nil without one.
+	Held(dir string, start *agency.Start, kind agency.RunnerKind) *agency.Exit
 	// Alone reports whether nothing lives below a wrapper that it would have to end.
 	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
@@ -186,6 +193,9 @@ type Link interface {
 	Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error)
 	// Keys types keys unchanged, after a look.
 	Keys(ctx context.Context, keys string, look func(context.Context) error) error
+	// Say says something to the runner in its own protocol, once for each id, and returns how far it
+	// got.
+	Say(ctx context.Context, s agency.Saying) (agency.Delivery, error)
 	// Stop makes the wrapper end its runner, which gets its grace. It can be repeated.
 	Stop(ctx context.Context, by agency.EndedBy) error
 	// Force is Stop without the rest of the grace of a runner that is being stopped.
@@ -309,10 +319,10 @@ func New(deps Deps, settings Settings) *Supervisor {
 		unwritten: map[agency.RunID]bool{},
 	}
 	s.Marks = &Marks{store: s.Records, views: s.views, now: deps.Now}
-	s.Input = &Input{store: s.Records, live: s.Live, observer: s.Observer, harness: deps.Harness, tmux: deps.Tmux, log: deps.Log, now: deps.Now}
+	s.Input = &Input{store: s.Records, live: s.Live, observer: s.Observer, harness: deps.Harness, tmux: deps.Tmux, random: deps.Random, log: deps.Log, now: deps.Now}
 	s.settler = &settler{
 		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
-		attempts: deps.Attempts, sandbox: deps.Sandbox, log: deps.Log, now: deps.Now, life: s.life,
+		attempts: deps.Attempts, sandbox: deps.Sandbox, wrapper: settings.Wrapper, log: deps.Log, now: deps.Now, life: s.life,
 	}
 	s.remover = &remover{
 		store: s.Records, repos: s.Repos, work: s.Work, settler: s.settler, views: s.views, git: deps.Git, tmux: deps.Tmux, log: deps.Log, now: deps.Now,

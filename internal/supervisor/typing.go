@@ -52,6 +52,7 @@ type Input struct {
 	observer *observe.Observer
 	harness  Harness
 	tmux     Tmux
+	random   Random
 	log      *slog.Logger
 	now      func() time.Time
 	locks    keyed.Locks // serialises answers to one run
@@ -84,6 +85,10 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 	if r.Attempt.State != agency.Running {
 		return nil, agency.Delivery{}, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the message", r.Ref()).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
+	}
+	if r.Attempt.Mode == agency.ModeProtocol {
+		delivery, err := in.say(ctx, r, agency.Saying{Kind: agency.SaysMessage, ID: in.random.uuid(), Text: text, By: sayer(ctx)})
+		return r, delivery, err
 	}
 	link, err := in.live.mustLink(ctx, r)
 	if err != nil {

@@ -104,6 +104,30 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	return "", fail("%s: %w", s.Name, err)
 }
 
+// Respawn runs a program in a pane of a session whose program has ended. Clients that show the pane
+// stay.
+func (t *Tmux) Respawn(ctx context.Context, session, pane string, argv []string) error {
+	if !nameRule().MatchString(session) || !paneRule().MatchString(pane) || len(argv) < 2 {
+		return agency.Errorf(agency.CodeTmuxStartFailed, "start a program in pane %q of the tmux session %q: not such a pane", pane, session)
+	}
+	// A pane has its id on the whole server: it must still be in this session.
+	out, err := t.run(ctx, "", "list-panes", "-s", "-t", "="+session, "-F", "#{pane_id}")
+	if err == nil && !slices.Contains(strings.Fields(out), pane) {
+		err = fmt.Errorf("it has no pane %s", pane)
+	}
+	args := []string{"respawn-pane", "-t", pane, "--"}
+	for _, arg := range argv {
+		args = append(args, literal(arg))
+	}
+	if err == nil {
+		_, err = t.run(ctx, "", args...)
+	}
+	if err != nil {
+		return agency.Errorf(agency.CodeTmuxStartFailed, "start a program in the tmux session %s: %w", session, err)
+	}
+	return nil
+}
+
 // literal escapes an argument that tmux would take for, or cut at, the ";" between two commands.
 func literal(arg string) string {
 	if rest, ok := strings.CutSuffix(arg, ";"); ok {

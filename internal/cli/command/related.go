@@ -29,6 +29,7 @@ var related = map[string]string{
 	"help":       "docs",
 	"init":       "trust, config, run",
 	"logs":       "show, events, attach",
+	"interrupt":  "send, answer, stop",
 	"ls":         "tui, show, next, wait",
 	"mcp":        "report, messages, api",
 	"merge":      "queue, review, verify, diff, push, pr, abandon",

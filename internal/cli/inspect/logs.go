@@ -16,9 +16,9 @@ import (
 type logsOptions struct {
 	*command.Deps
 
-	follow, stderr bool
-	attempt, tail  int
-	since          string
+	follow, stderr, wire bool
+	attempt, tail        int
+	since                string
 }
 
 // NewLogs returns the command agency logs.
@@ -33,12 +33,14 @@ func NewLogs(d *command.Deps) *cobra.Command {
 the agent wrote them; on a terminal escape sequences and control characters are removed.`,
 		Example: `  agency logs fix-login
   agency logs -f -n 20 fix-login
-  agency logs fix-login --since 10m > part.log`,
+  agency logs fix-login --since 10m > part.log
+  agency logs --wire fix-login | tail -1`,
 		Args: command.Takes("RUN"),
 	}, o.run)
 	f := cmd.Flags()
 	f.BoolVarP(&o.follow, "follow", "f", false, "follow until the agent has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "only the error stream of a headless agent")
+	f.BoolVar(&o.wire, "wire", false, "what the agent said in its own protocol, as its program wrote it")
 	f.IntVar(&o.attempt, "attempt", 0, "the log of attempt `N` (default: the newest)")
 	f.IntVarP(&o.tail, "tail", "n", 0, "only the last `N` lines, and what follows (default: all)")
 	f.StringVar(&o.since, "since", "", "only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
@@ -57,6 +59,14 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	req := api.LogsRequest{Run: args[0], Attempt: o.attempt, Follow: o.follow, Stream: "runner"}
 	if o.stderr {
 		req.Stream = "stderr"
+	}
+	switch {
+	case o.wire && o.stderr:
+		return agency.Errorf(agency.CodeUsage, "--wire and --stderr exclude each other")
+	case o.wire && o.since != "":
+		return agency.Errorf(agency.CodeUsage, "--wire and --since exclude each other").WithHint("agency logs --wire --tail 100 RUN")
+	case o.wire:
+		req.Stream = "wire"
 	}
 	if o.follow && o.JSON {
 		return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")

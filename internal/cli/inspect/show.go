@@ -118,8 +118,8 @@ func showAgent(field func(name, format string, args ...any), s *api.ShowRunRespo
 	if r.Model != "" {
 		runner += ", model " + r.Model
 	}
-	if r.Headless {
-		runner += ", headless"
+	if r.Mode != "" && r.Mode != agency.ModeTerminal {
+		runner += ", " + string(r.Mode)
 	}
 	field("runner", "%s", runner)
 	if r.Sandbox != agency.SandboxWorktree {

@@ -39,7 +39,8 @@ its terminal shows: allow permits this once, deny refuses a permission or a ques
 one of the options of a question, or your own answer. When the agent asked in plain text and shows
 no dialog, it gets the TEXT as a message. The answer is refused when the terminal does not show the
 request, and while a user types there. Dialogs of the agent's own program, such as trust and logins,
-are left to the user.
+are left to the user. In the mode protocol no key is pressed: the agent gets the answer by the id of
+its request and acknowledges it; with several open requests, --prompt-id chooses one.
 
 With --host it lets a run with the network allow reach one more HOST, which show names when it was
 refused: once until the attempt ends, run for later attempts too, and always for all your runs, by

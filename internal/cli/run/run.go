@@ -77,7 +77,8 @@ belong to its runner: with another --runner they are left out.`,
 	f.IntVar(&o.asked.Limits.MaxMinutes, "max-minutes", 0, "end the runner after this many minutes (0: no limit)")
 	command.DurationVar(f, &o.stall, "stall-threshold", 0, "show it as stalled after this time without a sign of work, such as 30m (default: as configured)")
 	f.IntVar(&o.asked.Limits.StuckIntervals, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
-	f.BoolVar(&o.headless, "headless", false, "no terminal: the runner reads the prompt, works and ends")
+	f.BoolVar(&o.headless, "headless", false, "short for --mode headless: no terminal; the runner reads the prompt, works and ends")
+	f.StringVar((*string)(&o.asked.Mode), "mode", "", "how agency speaks with the agent, a `MODE`: terminal, headless, protocol (default: as configured)")
 	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "keep the agent apart from the machine, a `LEVEL`: worktree, process, container (default: as configured)")
 	f.StringVar((*string)(&o.asked.Network), "network", "", "what an agent in a sandbox reaches, a `NETWORK`: full, allow (the hosts of [sandbox]), none (default: as configured)")
 	for name, usage := range map[agency.LimitName]string{
@@ -94,6 +95,7 @@ belong to its runner: with another --runner they are left out.`,
 	}
 	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
+	command.Values(cmd, "mode", "terminal", "headless", "protocol")
 	command.Values(cmd, "sandbox", "worktree", "process", "container")
 	command.Values(cmd, "network", "full", "allow", "none")
 	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
@@ -218,7 +220,8 @@ func (o *runOptions) override(spec *agency.Spec, given func(flag string) bool) {
 		"max-minutes":     func() { spec.Limits.MaxMinutes = asked.Limits.MaxMinutes },
 		"stall-threshold": func() { spec.Limits.StallAfterMS = asked.Limits.StallAfterMS },
 		"stuck-after":     func() { spec.Limits.StuckIntervals = asked.Limits.StuckIntervals },
-		"headless":        func() { spec.Headless = asked.Headless },
+		"headless":        func() { spec.Headless, spec.Mode = asked.Headless, asked.Mode },
+		"mode":            func() { spec.Headless, spec.Mode = asked.Headless, asked.Mode },
 		"sandbox":         func() { spec.Sandbox = asked.Sandbox },
 		"network":         func() { spec.Network = asked.Network },
 		"no-setup":        func() { spec.NoSetup = asked.NoSetup },

@@ -29,7 +29,7 @@ shell script, accepts at most 4095 bytes a line (1023 on macOS): a longer line i
 can have several lines; --file or standard input (also TEXT -) gives a long one.
 
 "delivered" means that the agent was seen to take the message: it reported a prompt, or its input
-box is empty and it works.`,
+box is empty and it works. In the mode protocol nothing is typed: the agent acknowledges the message.`,
 		Example: `  agency send fix-login "yes, use the second one"
   agency send fix-login -f review.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -56,6 +56,8 @@ box is empty and it works.`,
 		}
 		return d.Print(resp, func(w io.Writer) {
 			switch {
+			case resp.Effect == string(agency.EffectWritten):
+				_, _ = fmt.Fprintln(w, "written, and not acknowledged yet")
 			case resp.Confirmed:
 				_, _ = fmt.Fprintln(w, "delivered")
 			case resp.Composer != "":

@@ -20,7 +20,7 @@ func (ob *Observer) LookAtDialog(ctx context.Context, id agency.RunID) {
 		return
 	}
 	r, err := ob.Store.Run(ctx, id)
-	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
+	if err != nil || !r.Attempt.HasTerminal() || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
 		return
 	}
 	screen, err := ob.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)

@@ -81,7 +81,8 @@ func (el *errorLines) SetPatterns(patterns *ErrorPatterns) {
 type outputReader struct {
 	kind     agency.RunnerKind
 	preset   string
-	headless bool
+	speaks   bool // in its own protocol
+	headless bool // without a terminal
 
 	mu     sync.Mutex
 	since  time.Time        // where a stream without a place begins; zero is its beginning
@@ -99,7 +100,7 @@ type place struct {
 
 func newOutputReader(r *agency.Run) *outputReader {
 	a := &r.Attempt
-	o := &outputReader{kind: r.Runner.Kind, preset: r.Preset, headless: a.Headless, places: map[string]place{}, fresh: a.Number == 1}
+	o := &outputReader{kind: r.Runner.Kind, preset: r.Preset, speaks: a.Mode == agency.ModeProtocol, headless: !a.HasTerminal(), places: map[string]place{}, fresh: a.Number == 1}
 	if a.State != agency.Queued {
 		o.fresh = false
 		o.since = ChangeTime(filepath.Join(r.Dir, "state.json")) // the previous daemon wrote it in each rescan
@@ -117,6 +118,8 @@ func (o *outputReader) own() bool { return o.kind == agency.Shell || o.kind == a
 // streams returns the logs that hold lines of the program's own.
 func (o *outputReader) streams() []string {
 	switch {
+	case o.speaks:
+		return []string{"stderr"} // the rest is the conversation
 	case o.headless:
 		return []string{"stdout", "stderr"}
 	case o.own():

@@ -54,7 +54,7 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 		return nil
 	}
 	r, err := ob.Store.Run(ctx, id)
-	if err != nil || r.Attempt.Headless || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !ob.Harness.ReadsScreen(r.Runner) {
+	if err != nil || !r.Attempt.HasTerminal() || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !ob.Harness.ReadsScreen(r.Runner) {
 		return nil
 	}
 	text, err := ob.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)

@@ -73,7 +73,7 @@ func newestFile(root string) time.Time {
 // exists, else from its log. They are safe for a terminal.
 func (t *Terminals) Preview(ctx context.Context, r *agency.Run, lines int) []string {
 	text := ""
-	if !r.Attempt.Headless && r.Attempt.Pane != "" {
+	if r.Attempt.HasTerminal() && r.Attempt.Pane != "" {
 		text, _ = t.tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
 	}
 	if strings.TrimSpace(text) == "" {
@@ -94,7 +94,7 @@ const historyLimit = 2000
 
 // Screen returns what a run's terminal shows while its session exists, else the end of its log.
 func (t *Terminals) Screen(ctx context.Context, r *agency.Run, history int) agency.Screen {
-	if !r.Attempt.Headless && r.Attempt.Pane != "" {
+	if r.Attempt.HasTerminal() && r.Attempt.Pane != "" {
 		text, screen, err := t.tmux.CaptureScreen(ctx, r.Session(), r.Attempt.Pane, min(history, historyLimit))
 		if err == nil {
 			screen.Rows = styledRows(text)

@@ -1,0 +1,43 @@
+package run
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+// NewInterrupt returns the command agency interrupt.
+func NewInterrupt(d *command.Deps) *cobra.Command {
+	cmd := command.New(cobra.Command{
+		Use:     "interrupt RUN",
+		Short:   "End what a run's agent does now; the agent stays",
+		GroupID: "run",
+		Long: `Ends the turn of an agent to which agency speaks in its own protocol (agency
+run --mode protocol). What it asked is withdrawn, and it waits for the next message. A message that
+was sent before and that it has not begun with begins at once: the answer says how many do. In the
+other modes, use the key of the agent (agency attach) or agency stop.`,
+		Example: "  agency interrupt fix-login",
+		Args:    command.Takes("RUN"),
+	}, func(cmd *cobra.Command, args []string) error {
+		resp, err := command.Call(cmd.Context(), d, api.InterruptRun, api.RunRequest{Run: args[0]})
+		if err != nil {
+			return err
+		}
+		return d.Print(resp, func(w io.Writer) {
+			switch {
+			case !resp.Confirmed:
+				_, _ = fmt.Fprintln(w, "interruption written, and not acknowledged yet")
+			case resp.Queued > 0:
+				_, _ = fmt.Fprintf(w, "interrupted; messages that it begins with now: %d\n", resp.Queued)
+			default:
+				_, _ = fmt.Fprintln(w, "interrupted")
+			}
+		})
+	})
+	cmd.ValidArgsFunction = d.CompleteLive
+	return cmd
+}

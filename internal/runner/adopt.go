@@ -1,0 +1,127 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// AdoptFile holds the launch of an attempt for a wrapper that takes the place of one that was
+// killed, without the token and the environment: these are in the environment of the holder, which
+// only this user can read.
+const AdoptFile = "adopt.json"
+
+// writeAdopt writes the launch for the next wrapper.
+func (w *wrapper) writeAdopt() error {
+	launch := w.launch
+	launch.Token, launch.Env, launch.Adopts, launch.Waits, launch.Trace = "", nil, true, false, false
+	data, err := json.Marshal(launch)
+	if err != nil {
+		return fmt.Errorf("encode the launch for the next wrapper: %w", err)
+	}
+	return file.WriteAtomic(filepath.Join(launch.AttemptDir, AdoptFile), data)
+}
+
+// takeOver completes the launch of a wrapper that adopts a living runner, and returns the record of
+// the runner's start.
+func takeOver(launch *agency.Launch) (*agency.Start, error) {
+	start, err := ReadStart(launch.AttemptDir)
+	if err == nil && start == nil {
+		err = errors.New("it has no record of its start")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("adopt the agent: %w", err)
+	}
+	alive, err := Alive(start.Runner)
+	if err == nil && !alive {
+		err = errors.New("it has ended")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("adopt the agent: %w", err)
+	}
+	data, err := environ(start.Runner.PID)
+	if err != nil {
+		return nil, fmt.Errorf("adopt the agent: %w", err)
+	}
+	for kv := range bytes.SplitSeq(data, []byte{0}) {
+		if bytes.ContainsRune(kv, '=') {
+			launch.Env = append(launch.Env, string(kv))
+		}
+	}
+	launch.Token = launch.Env.Lookup("AGENCY_TOKEN")
+	if launch.Token == "" {
+		return nil, errors.New("adopt the agent: its environment cannot be read")
+	}
+	return start, nil
+}
+
+// adopt takes the place of a wrapper that was killed: the runner lives, and goes on.
+func (w *wrapper) adopt() error {
+	logs, err := resumeLogs(filepath.Join(w.launch.AttemptDir, logsDir), w.launch.LogBytes)
+	if err != nil {
+		return fmt.Errorf("open the logs: %w", err)
+	}
+	logs.lost = &w.out.lost
+	w.out.logs = logs
+	reserveExit(w.launch.AttemptDir)
+	self, pane := w.start.Wrapper, w.start.Pane
+	w.start = *w.adopted
+	w.start.Wrapper, w.start.Pane = self, pane
+	w.out.pane = newPane(w.stdout)
+	if w.speech, err = openSpeech(w); err != nil {
+		return err
+	}
+	if w.launch.TimeLimit > 0 {
+		w.launch.TimeLimit = max(w.launch.TimeLimit-time.Since(w.start.StartedAt), time.Second)
+	}
+	close(w.started)
+	go w.awaitHeld()
+	go w.speech.begin()
+	w.client.started(w.start, nil)
+	return nil
+}
+
+// heldEvery is how often a wrapper looks at a runner that is not its child.
+const heldEvery = 20 * time.Millisecond
+
+// awaitHeld waits for the end of a runner that is not a child of the wrapper.
+func (w *wrapper) awaitHeld() {
+	for {
+		if alive, err := Alive(w.start.Runner); err == nil && !alive {
+			break
+		}
+		time.Sleep(heldEvery)
+	}
+	tree, err := w.tree()
+	w.exited <- status{alone: err == nil && len(tree) == 0}
+}
+
+// adoptedTree returns what an adopted runner started and left.
+func (w *wrapper) adoptedTree(serving Serving) ([]int, error) {
+	return leftBehind(Remains{Root: w.start.Runner, Mark: agency.AttemptMark(w.launch.RunID, w.launch.Attempt)}, serving)
+}
+
+// exitOf returns the exit status of a runner in the mode protocol, which its holder has kept.
+func (w *wrapper) exitOf(st status) (status, error) {
+	wait, ok := readHeld(w.launch.AttemptDir)
+	switch {
+	case ok:
+		st.wait = wait
+		return st, nil
+	case w.adopted != nil:
+		return st, errors.New("the runner disappeared: what held its exit status was killed")
+	default:
+		return st, nil
+	}
+}
+
+// isAdopt reports whether a launch file is that of a wrapper that adopts: it holds no secret, and
+// stays for the next one.
+func isAdopt(path string) bool { return strings.HasSuffix(path, "/"+AdoptFile) }

@@ -1,0 +1,92 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// heldFile holds the exit status of a runner in the mode protocol. Such a runner outlives a wrapper
+// that is killed, and the next wrapper is not its parent, so a holder waits for it: a process that
+// does nothing else.
+const heldFile = "held.json"
+
+// held is the content of heldFile.
+type held struct {
+	Status unix.WaitStatus `json:"wait_status"`
+}
+
+// Hold runs a program with the files of this process, waits for its end, leaves the exit status in
+// the folder of the attempt and returns it. Signals that mean to end the program go to the program
+// itself, and the holder stays until that has ended.
+func Hold(attemptDir string, argv []string) int {
+	// Notify and not Ignore: the program would inherit an ignored signal.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
+	if err := becomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, "agency: error:", err)
+		return agency.ExitError
+	}
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "agency: error: start %s: %v\n", argv[0], err)
+		return codeNotExecutable
+	}
+	// The program has the files now: the holder keeps neither its input open nor its output.
+	for fd := range 3 {
+		_ = unix.Close(fd)
+	}
+	for {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return agency.ExitError
+		case got == pid:
+			data, err := json.Marshal(held{status})
+			if err == nil {
+				err = file.WriteDurable(filepath.Join(attemptDir, heldFile), data)
+			}
+			if err != nil {
+				return agency.ExitError
+			}
+			return status.ExitStatus() & 0xff
+		}
+	}
+}
+
+// readHeld returns the exit status that a holder left; false without one.
+func readHeld(attemptDir string) (unix.WaitStatus, bool) {
+	h, err := readRecord[held](filepath.Join(attemptDir, heldFile))
+	if err != nil || h == nil {
+		return 0, false
+	}
+	return h.Status, true
+}
+
+// Held returns the exit record of a runner whose wrapper was killed before the runner ended by
+// itself; nil when nothing holds its exit status.
+func Held(attemptDir string, start *agency.Start, kind agency.RunnerKind) *agency.Exit {
+	wait, ok := readHeld(attemptDir)
+	if !ok {
+		return nil
+	}
+	exit := &agency.Exit{
+		SchemaVersion: 1, RunID: start.RunID, Attempt: start.Attempt, RunnerKind: kind, StartedAt: start.StartedAt, PID: start.Runner.PID, EndedBy: agency.EndedByRunner,
+	}
+	if info, err := os.Stat(filepath.Join(attemptDir, heldFile)); err == nil {
+		exit.EndedAt = info.ModTime().UTC()
+	}
+	exit.ExitCode, exit.Signal = status{wait: wait}.code()
+	return exit
+}

@@ -1,0 +1,437 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"agency"
+	"agency/internal/file"
+	"agency/internal/killpoint"
+	"agency/internal/protocol"
+)
+
+// Times of a conversation in an agent's own protocol.
+const (
+	wireActive = 5 * time.Millisecond   // between looks at what came, while more is about to come
+	wireRest   = 100 * time.Millisecond // while the agent rests, or waits for an answer
+	takenLimit = 5 * time.Second        // for the agent to acknowledge what was said
+	roomLimit  = 10 * time.Second       // for the agent to read what was written before
+	helloSpan  = 60 * time.Second       // for its program to answer at all
+)
+
+const (
+	fifoFile   = "in.fifo"
+	wireBuffer = 256 << 10
+	// journalLimit is how much of an intent file is read: what was said to an agent in its life.
+	journalLimit = 256 << 20
+)
+
+// Speaker is what the program gives a wrapper for a runner in the mode protocol.
+type Speaker struct {
+	Dialect *protocol.Dialect
+	// Keep adds to the evidence of the attempt, and Kept returns the largest Offset in it.
+	Keep func([]agency.Evidence)
+	Kept func() int64
+}
+
+// speech speaks with a runner in its own protocol. The runner writes its side into a file by itself,
+// and reads ours from a FIFO that is never closed, so it goes on without a wrapper. What the wrapper
+// writes stands in another file before. From the two files the next wrapper knows all that this one
+// knows.
+type speech struct {
+	w       *wrapper
+	speaker *Speaker
+	input   *os.File // our end of the FIFO
+	wire    *os.File
+	intents *os.File
+	over    chan struct{} // closed when the runner has ended
+	done    chan struct{} // closed when all that came is read
+	poke    chan struct{} // holds a token when something was said
+
+	mu      sync.Mutex
+	talk    *protocol.Talk
+	lines   protocol.Lines
+	offset  int64         // of the next line of the wire
+	kept    int64         // up to where the evidence is kept
+	changed chan struct{} // closed and replaced when the talk changed
+}
+
+// startProtocol starts the runner with its protocol on its files.
+func (w *wrapper) startProtocol() (int, error) {
+	if err := unix.Access(w.argv[0], unix.X_OK); err != nil {
+		return 0, w.explain(err)
+	}
+	dir := w.launch.AttemptDir
+	if err := unix.Mkfifo(filepath.Join(dir, fifoFile), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+		return 0, fmt.Errorf("make the runner's input: %w", err)
+	}
+	var files [3]*os.File
+	for i, open := range []struct {
+		name  string
+		flags int
+	}{{fifoFile, os.O_RDWR}, {protocol.WireFile, os.O_WRONLY}, {filepath.Join(logsDir, stderrLog), os.O_WRONLY}} {
+		if i > 0 {
+			open.flags |= os.O_APPEND | os.O_CREATE
+		}
+		f, err := os.OpenFile(filepath.Join(dir, open.name), open.flags|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return 0, fmt.Errorf("open the runner's files: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		files[i] = f
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = w.writeAdopt()
+	}
+	if err != nil {
+		return 0, err
+	}
+	w.out.pane = newPane(w.stdout)
+	if w.speech, err = openSpeech(w); err != nil {
+		return 0, err
+	}
+	w.argv = slices.Concat([]string{self, "hold", dir}, w.argv)
+	return w.fork(files, w.environ(), false)
+}
+
+// openSpeech opens the journal of an attempt, and replays what is in it.
+func openSpeech(w *wrapper) (*speech, error) {
+	if w.speaker == nil || w.speaker.Dialect == nil {
+		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
+	}
+	s := &speech{
+		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect), over: make(chan struct{}), done: make(chan struct{}),
+		poke: make(chan struct{}, 1), changed: make(chan struct{}), kept: w.speaker.Kept(),
+	}
+	dir, err := w.launch.AttemptDir, error(nil)
+	if s.input, err = os.OpenFile(filepath.Join(dir, fifoFile), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0); err != nil {
+		return nil, fmt.Errorf("open the runner's input: %w", err)
+	}
+	growPipe(s.input)
+	if s.wire, err = file.OpenRegular(filepath.Join(dir, protocol.WireFile)); err != nil {
+		return nil, fmt.Errorf("open what the runner wrote: %w", err)
+	}
+	path := filepath.Join(dir, protocol.IntentFile)
+	data, err := file.ReadRegular(path, journalLimit)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read what was said: %w", err)
+	}
+	if s.intents, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600); err != nil {
+		return nil, fmt.Errorf("open what was said: %w", err)
+	}
+	if n := len(data); n > 0 && data[n-1] != '\n' {
+		_, _ = s.intents.WriteString("\n") // ends the line that was cut off, which was never written to the agent
+	}
+	if err := s.replay(protocol.ParseIntents(data)); err != nil {
+		return nil, err
+	}
+	go s.run()
+	return s, nil
+}
+
+// replay reads the journal so far: each intent follows what had come before it.
+func (s *speech) replay(intents []protocol.Intent) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range intents {
+		if err := s.readTo(i.Wire); err != nil {
+			return err
+		}
+		s.show(s.talk.Intend(i))
+	}
+	return s.readTo(-1) // before anything is taken as unproven
+}
+
+// run reads what comes until the runner has ended and all is read.
+func (s *speech) run() {
+	defer close(s.done)
+	for {
+		over := false
+		select {
+		case <-s.over:
+			over = true
+		default:
+		}
+		s.mu.Lock()
+		before := s.offset
+		err := s.readTo(-1)
+		came, every := s.offset != before, wireRest
+		if s.talk.AtWork() || !s.talk.Greeted() || came {
+			every = wireActive
+		}
+		s.mu.Unlock()
+		if over && !came || err != nil {
+			return
+		}
+		select {
+		case <-time.After(every):
+		case <-s.poke:
+		case <-s.over:
+		}
+	}
+}
+
+// readTo reads the wire up to an offset, or, if that is negative, to its present end. The caller
+// holds the lock.
+func (s *speech) readTo(end int64) error {
+	at, buffer := s.offset+int64(s.lines.Pending()), make([]byte, wireBuffer)
+	for end < 0 || at < end {
+		part := buffer
+		if end >= 0 {
+			part = buffer[:min(int64(len(buffer)), end-at)]
+		}
+		n, err := s.wire.ReadAt(part, at)
+		at += int64(n)
+		s.hear(part[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read what the runner wrote: %w", err)
+		}
+	}
+	return nil
+}
+
+// hear takes what came: the evidence that is not kept yet, and what people read.
+func (s *speech) hear(p []byte) {
+	var evidence []agency.Evidence
+	s.lines.Add(p, func(line []byte, length int) {
+		h := s.talk.Hear(line)
+		s.offset += int64(length)
+		s.show(h.Text)
+		for _, e := range h.Evidence {
+			if e.Offset = s.offset; e.Offset > s.kept {
+				evidence = append(evidence, e)
+			}
+		}
+	})
+	if len(p) == 0 {
+		return
+	}
+	s.w.out.last.Store(killpoint.Now().UnixNano())
+	if len(evidence) > 0 {
+		s.speaker.Keep(evidence)
+		s.kept = s.offset
+		killpoint.At("speech.kept")
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// show adds to the readable journal, in the log and in the pane.
+func (s *speech) show(text string) {
+	if text == "" {
+		return
+	}
+	p, now := []byte(text), killpoint.Now()
+	o := s.w.out
+	o.bytes.Add(int64(len(p)))
+	o.last.Store(now.UnixNano())
+	o.logs.write(nil, p)
+	o.pane.show(p)
+	o.progress.see(p, now)
+	select {
+	case o.came <- struct{}{}:
+	default:
+	}
+}
+
+// begin says again what an earlier wrapper may not have written, and then what begins the
+// conversation, as far as it was not said.
+func (s *speech) begin() {
+	s.mu.Lock()
+	var err error
+	for _, i := range s.talk.Unproven() {
+		err = errors.Join(err, s.write([]byte(i.Frame)))
+	}
+	if !s.talk.Greeted() && !s.talk.Knows(protocol.Hello()) {
+		err = errors.Join(err, s.intend(protocol.Hello()))
+	}
+	s.mu.Unlock()
+	if err == nil && !s.await(helloSpan, s.talk.Greeted) {
+		err = errors.New("it did not answer")
+	}
+	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
+	s.mu.Lock()
+	if err == nil && !s.talk.Knows(opening) {
+		err = s.intend(opening)
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.over:
+		return
+	default:
+	}
+	if err != nil {
+		s.w.printNote("error: " + s.speaker.Dialect.Name + ": " + err.Error())
+		s.w.failSpeech(err)
+	}
+}
+
+// failSpeech ends a runner with which no conversation can begin.
+func (w *wrapper) failSpeech(err error) {
+	words := fmt.Sprintf("%s does not speak %s here: %v; this version may be too old or too new for the mode protocol", w.launch.RunnerKind, w.speaker.Dialect.Name, err)
+	data, _ := json.Marshal(agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: words + "; --mode terminal works"})
+	_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
+	w.requestStop(agency.EndedByRunner, false)
+}
+
+// openingID names the first message of the attempt, whichever wrapper writes it.
+func (s *speech) openingID() string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "agency:%s/%d", s.w.launch.RunID, s.w.launch.Attempt)).String()
+}
+
+// intend records what is about to be said, and says it. The caller holds the lock.
+func (s *speech) intend(x agency.Saying) error {
+	frame, err := s.talk.Frame(x)
+	if err != nil {
+		return err
+	}
+	if err := s.room(len(frame)); err != nil {
+		return err
+	}
+	intent := protocol.Intent{At: killpoint.Now().UTC(), Saying: x, Frame: string(frame), Wire: s.offset}
+	line, err := json.Marshal(intent)
+	if err == nil {
+		_, err = s.intents.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("record what is said to the agent: %w", err)
+	}
+	killpoint.At("speech.intended")
+	s.show(s.talk.Intend(intent))
+	err = s.write(frame)
+	killpoint.At("speech.written")
+	return err
+}
+
+// write writes one frame with its line end. There is room for it, so the kernel takes it whole.
+func (s *speech) write(frame []byte) error {
+	if n := len(frame); n == 0 || frame[n-1] != '\n' {
+		frame = append(slices.Clone(frame), '\n')
+	}
+	if err := s.room(len(frame)); err != nil {
+		return err
+	}
+	if _, err := s.input.Write(frame); err != nil {
+		return fmt.Errorf("write to the agent: %w", err)
+	}
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// room waits until the FIFO has room for a frame: a half frame, written by a wrapper that is killed
+// then, would end the agent.
+func (s *speech) room(size int) error {
+	total := pipeSize(s.input)
+	if size > total {
+		return agency.Errorf(agency.CodeInputRefused, "the message has %d bytes as the agent gets it, more than the %d that it can be given at once", size, total).
+			WithHint("put the material into a file of the worktree and name it in the message")
+	}
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		waiting, err := unix.IoctlGetInt(int(s.input.Fd()), getUnread)
+		switch {
+		case err != nil:
+			return fmt.Errorf("look at the agent's input: %w", err)
+		case waiting+size <= total:
+			return nil
+		case time.Since(begin) > roomLimit:
+			return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its input", s.w.launch.RunID).WithHint("agency show %s", s.w.launch.RunID)
+		}
+	}
+}
+
+// await waits until ok returns true, under the lock. It returns false after limit, and when the
+// runner has ended before.
+func (s *speech) await(limit time.Duration, ok func() bool) bool {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		s.mu.Lock()
+		fine, changed := ok(), s.changed
+		s.mu.Unlock()
+		if fine {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-s.done:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return ok()
+		case <-late.C:
+			return false
+		}
+	}
+}
+
+// finish reads the rest of what came from a runner that has ended.
+func (s *speech) finish() {
+	close(s.over)
+	select {
+	case <-s.done:
+	case <-time.After(drainLimit):
+	}
+}
+
+// say says something to the runner in its own protocol, and waits for the receipt. What was said
+// before with the same id is not said again.
+func (w *wrapper) say(x *agency.Saying) (agency.Delivery, error) {
+	none := agency.Delivery{Effect: agency.EffectNone}
+	if w.launch.Mode != agency.ModeProtocol || x == nil {
+		return none, agency.Errorf(agency.CodeInputRefused, "the run %s does not speak a protocol", w.launch.RunID)
+	}
+	select {
+	case <-w.started:
+	case <-time.After(writeLimit):
+		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
+	}
+	if w.inputClosed.Load() {
+		return none, endedError(w.launch.RunID)
+	}
+	if x.Kind == agency.SaysMessage {
+		if err := checkInput(x.Text); err != nil {
+			return none, err
+		}
+	}
+	s := w.speech
+	s.mu.Lock()
+	var err error
+	if !s.talk.Knows(*x) {
+		err = s.intend(*x)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return none, err
+	}
+	var got protocol.Progress
+	s.await(takenLimit, func() bool { got = s.talk.Progress(*x); return got.Taken || got.Over })
+	delivery := agency.Delivery{Effect: agency.EffectWritten, Queued: len(got.Queued)}
+	switch {
+	case got.Failed != "":
+		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s refused it: %s", w.launch.RunID, got.Failed)
+	case got.Taken:
+		delivery.Confirmed, delivery.Effect = true, agency.EffectTaken
+	case got.Over:
+		return none, agency.Errorf(agency.CodeInvalidState, "the agent of %s withdrew what it asked before it took the answer", w.launch.RunID)
+	case w.inputClosed.Load():
+		return none, endedError(w.launch.RunID)
+	}
+	return delivery, nil
+}

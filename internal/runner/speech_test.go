@@ -1,0 +1,186 @@
+package runner_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+	"agency/internal/protocol"
+	"agency/internal/runner"
+)
+
+// wordsDialect is a protocol of words: KIND ID TEXT.
+var wordsDialect = protocol.Dialect{
+	Name:      "words",
+	Hello:     func(id string) []byte { return []byte("hello " + id + "\n") },
+	Message:   func(id, text string) []byte { return []byte("message " + id + " " + text + "\n") },
+	Interrupt: func(id string) []byte { return []byte("interrupt " + id + "\n") },
+	Answer: func(r *protocol.Request, reply agency.Reply) ([]byte, error) {
+		return fmt.Appendf(nil, "answer %s %s\n", r.ID, reply.Decision), nil
+	},
+	Read: func(line []byte) []protocol.Event {
+		word, id, _ := strings.Cut(string(line), " ")
+		switch word {
+		case "hello":
+			return []protocol.Event{{Kind: protocol.Replied, ID: id}}
+		case "begun":
+			return []protocol.Event{{Kind: protocol.Begun, ID: id}}
+		case "asks":
+			return []protocol.Event{{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "rm"}}}
+		case "answered":
+			return []protocol.Event{{Kind: protocol.Answered, ID: id}}
+		case "says":
+			return []protocol.Event{{Kind: protocol.Message, Text: id}}
+		}
+		return []protocol.Event{{Kind: protocol.Unknown, Name: word}}
+	},
+}
+
+// wordsSpeaker keeps the evidence in a file, one line for each piece: its offset and its signal.
+func wordsSpeaker(launch *agency.Launch) *runner.Speaker {
+	path := filepath.Join(launch.AttemptDir, "evidence")
+	return &runner.Speaker{
+		Dialect: &wordsDialect,
+		Keep: func(evidence []agency.Evidence) {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			for i := range evidence {
+				if err == nil {
+					_, err = fmt.Fprintln(f, evidence[i].Offset, evidence[i].Signal)
+				}
+			}
+			if err != nil {
+				panic(err)
+			}
+			_ = f.Close()
+		},
+		Kept: func() (most int64) {
+			data, _ := os.ReadFile(path)
+			for line := range strings.Lines(string(data)) {
+				_, _ = fmt.Sscan(line, &most)
+			}
+			return most
+		},
+	}
+}
+
+// wordsAgent greets, begins with each message once, asks after it, and ends with 3 after an answer.
+const wordsAgent = `
+while read -r kind id text; do
+	echo "$kind $id $text" >>heard
+	case $kind in
+	hello) echo "hello $id" ;;
+	message) grep -q "^$id$" done 2>/dev/null || { echo "$id" >>done; echo "begun $id"; echo "says on it"; echo "asks r1"; } ;;
+	answer) echo "answered $id"; [ -e stay ] || exit 3 ;;
+	esac
+done`
+
+// speaks returns an attempt in the mode protocol.
+func speaks(t *testing.T) *fixture {
+	t.Helper()
+	f := prepare(t, wordsAgent)
+	f.launch.Mode, f.launch.Opening = agency.ModeProtocol, "begin"
+	f.launch.Env = append(f.launch.Env, "AGENCY_TOKEN="+f.launch.Token)
+	return f
+}
+
+// die kills the wrapper, and returns one that adopts the agent, which is not started yet.
+func (f *fixture) die() *fixture {
+	f.t.Helper()
+	f.signal(unix.SIGKILL)
+	f.wait()
+	next := *f
+	next.done, next.shown = make(chan struct{}), &screen{}
+	return &next
+}
+
+// adopt starts the next wrapper.
+func (f *fixture) adopt() {
+	f.t.Helper()
+	f.cmd = exec.Command(os.Args[0], "wrapper", filepath.Join(f.launch.AttemptDir, runner.AdoptFile))
+	f.cmd.Stdout = f.shown
+	if err := f.cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	go func() {
+		defer close(f.done)
+		_ = f.cmd.Wait()
+		f.code = f.cmd.ProcessState.ExitCode()
+	}()
+	f.t.Cleanup(func() {
+		_ = f.cmd.Process.Signal(unix.SIGTERM)
+		<-f.done
+	})
+}
+
+func allow(id string) agency.Saying {
+	return agency.Saying{Kind: agency.SaysAnswer, ID: id, Decision: agency.Allow, By: "user"}
+}
+
+// A wrapper that is killed is replaced by one that goes on with the living agent, and says again
+// what may not have been written, once.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	f := speaks(t)
+	daemon := f.listen(0)
+	f.beginOn(f.shown)
+	eventually(t, "the request", func() bool { return strings.Contains(f.log("runner"), "id r1\n") })
+	first := f.started()
+	f = f.die()
+	f.adopt()
+	receive(t, "the first link", daemon.links)
+	link := receive(t, "the second link", daemon.links)
+	if got, err := link.Say(t.Context(), allow("r1")); err != nil || !got.Confirmed || got.Effect != agency.EffectTaken {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	exit := f.exit()
+	if exit.ExitCode != 3 || exit.EndedBy != agency.EndedByRunner || exit.PID != first.Runner.PID {
+		t.Errorf("got %+v", exit)
+	}
+	f.wait()
+	if got := f.raw("heard"); strings.Count(got, "message ") != 1 || strings.Count(got, "answer r1 allow") != 1 || strings.Count(got, "hello agency-hello") != 1 {
+		t.Errorf("the agent heard:\n%s", got)
+	}
+	evidence, err := os.ReadFile(filepath.Join(f.launch.AttemptDir, "evidence"))
+	if err != nil || strings.Count(string(evidence), "asked") != 1 || strings.Count(string(evidence), "answered") != 1 {
+		t.Errorf("evidence:\n%s%v", evidence, err)
+	}
+	if log := f.log("runner"); strings.Count(log, "? 1: may it use rm?") != 1 || !strings.Contains(log, "> request 1: allow") || log != f.shown.String()[:len(log)] {
+		t.Errorf("log:\n%s\npane:\n%s", log, f.shown)
+	}
+}
+
+// An answer that comes late is told who was faster, also by the next wrapper.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	f := speaks(t)
+	if err := os.WriteFile(filepath.Join(f.dir, "stay"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	daemon := f.listen(0)
+	f.beginOn(f.shown)
+	link := receive(t, "the link", daemon.links)
+	eventually(t, "the request", func() bool { return strings.Contains(f.log("runner"), "id r1\n") })
+	if _, err := link.Say(t.Context(), allow("r1")); err != nil {
+		t.Fatal(err)
+	}
+	f = f.die()
+	f.adopt()
+	link = receive(t, "the second link", daemon.links)
+	_, err := link.Say(t.Context(), allow("r1"))
+	if agency.AsError(err).Code != agency.CodeInvalidState || !strings.Contains(err.Error(), "answered by user") {
+		t.Errorf("got %v", err)
+	}
+	if err := link.Stop(t.Context(), agency.EndedByStop); err != nil {
+		t.Error(err)
+	}
+	if exit := f.exit(); exit.EndedBy != agency.EndedByStop {
+		t.Errorf("got %+v", exit)
+	}
+	gone(t, f.started().Runner.PID)
+}

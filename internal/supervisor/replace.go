@@ -1,0 +1,94 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"agency"
+	"agency/internal/killpoint"
+	"agency/internal/supervisor/observe"
+)
+
+// An agent to which agency speaks in its own protocol outlives its wrapper: its files stay, and
+// another wrapper goes on where the first one was killed.
+
+// Times of a replaced wrapper.
+const (
+	// replaceWait is how long a new wrapper may take to hold the lock of its attempt.
+	replaceWait  = 15 * time.Second
+	replaceEvery = 5 * time.Millisecond
+	// mostReplaced is how many wrappers may fail one after the other.
+	mostReplaced = 3
+)
+
+// outlived reports whether the agent of an attempt may have outlived its wrapper.
+func (s *settler) outlived(r *agency.Run, start *agency.Start) bool {
+	return start != nil && r.Attempt.Mode == agency.ModeProtocol && r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt == nil
+}
+
+// replaceWrapper starts a wrapper for an agent that outlived its own, or settles the attempt by what
+// held the exit status of an agent that has ended meanwhile. alive reports whether a wrapper holds
+// the attempt.
+func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agency.Start) (alive bool, err error) {
+	unlock, err := s.locks.Lock(ctx, "replace "+string(r.ID))
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
+	if locked, err := s.attempts.Locked(dir); locked || err != nil {
+		return locked, err // another goroutine was faster
+	}
+	lives, err := s.attempts.Alive(start.Runner)
+	if err != nil {
+		return false, fmt.Errorf("look at the agent of %s: %w", r.Ref(), err)
+	}
+	if exit := s.attempts.Held(dir, start, r.Runner.Kind); !lives && exit != nil {
+		if err := s.endRunner(ctx, r, start); err != nil {
+			return false, err
+		}
+		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
+	}
+	tries := 0
+	s.live.change(r.ID, func(l *live) { l.replaced++; tries = l.replaced })
+	if !lives || tries > mostReplaced {
+		return false, s.lose(ctx, r, start)
+	}
+	s.log.Info("replace a wrapper that was killed", "run", r.ID)
+	killpoint.At("replace.begun")
+	argv := append(slices.Clone(s.wrapper), filepath.Join(dir, adoptFile))
+	if err := s.tmux.ReplaceWrapper(ctx, r, argv); err != nil {
+		s.log.Error("replace a wrapper", "run", r.ID, "err", err)
+		return false, s.lose(ctx, r, start)
+	}
+	for begin := time.Now(); ; time.Sleep(replaceEvery) {
+		switch locked, err := s.attempts.Locked(dir); {
+		case err != nil:
+			return false, err
+		case locked:
+			return true, nil
+		case time.Since(begin) > replaceWait:
+			return false, s.lose(ctx, r, start)
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		}
+	}
+}
+
+// adoptFile is the launch for a wrapper that adopts an agent.
+const adoptFile = "adopt.json"
+
+// useWrapper records the wrapper that took the place of one that was killed.
+func useWrapper(a *agency.Attempt, start *agency.Start) []agency.EventDraft {
+	if start == nil || a.State != agency.Running || start.Wrapper.PID == 0 || a.Wrapper != nil && *a.Wrapper == start.Wrapper {
+		return nil
+	}
+	a.Wrapper = &start.Wrapper
+	if start.Pane != "" {
+		a.Pane = start.Pane
+	}
+	return []agency.EventDraft{{Type: agency.WrapperReplaced, Data: map[string]any{"pid": start.Wrapper.PID}}}
+}

@@ -1,0 +1,331 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/test/conformance/modelserver"
+)
+
+// The mode protocol with the real agent: everything that a user can do, and kill -9 of everything but
+// the agent.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	testStates(t, "claude_code", map[string]state{
+		"allow":         protocolAllow,
+		"deny":          protocolDeny,
+		"question":      protocolQuestion,
+		"two at once":   protocolTwo,
+		"interrupt":     protocolInterrupt,
+		"tried again":   protocolRetry,
+		"kill wrapper":  protocolKillWrapper,
+		"kill daemon":   protocolKillDaemon,
+		"agent ends":    protocolAgentEnds,
+		"stop":          protocolStop,
+		"resumed":       protocolResumed,
+		"other refused": protocolRefused,
+	})
+}
+
+var touch = modelserver.Turn{Text: "I make it.", Shell: "touch made.txt"}
+
+// speak starts a run in the mode protocol.
+func speak(t *testing.T, binary string, a agent, scenario ...modelserver.Turn) (*fixture, api.Run, *timeline) {
+	t.Helper()
+	f := newFixture(t, binary, a, scenario)
+	run := f.start(a, "--mode", "protocol")
+	return f, run, f.watch(run)
+}
+
+// answers answers the open request, and fails unless the agent acknowledged it.
+func (f *fixture) answers(run api.Run, text string, flags ...string) {
+	f.t.Helper()
+	var answered api.AnswerRunResponse
+	f.agency(&answered, append([]string{"answer", string(run.ID), text}, flags...)...)
+	if !answered.Confirmed {
+		f.t.Errorf("the agent did not acknowledge %q", text)
+	}
+}
+
+// rejects fails unless a command fails with a code and words.
+func (f *fixture) rejects(code agency.Code, words string, args ...string) {
+	f.t.Helper()
+	out, err := f.command(f.binary, args...)
+	if err == nil || !strings.Contains(err.Error(), string(code)) || !strings.Contains(err.Error(), words) {
+		f.t.Errorf("agency %s: got %q, %v, want %s and %q", strings.Join(args, " "), out, err, code, words)
+	}
+}
+
+func (f *fixture) made(run api.Run) bool {
+	_, err := os.Stat(filepath.Join(run.Worktree, "made.txt"))
+	return err == nil
+}
+
+func protocolAllow(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, touch, modelserver.Turn{Text: "It is made."})
+	asks := tl.await(agency.NeedsInput)
+	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "Bash" || r.ID == "" || r.Confidence != 1 || asks.Decided != agency.DecidedBy(agency.FromProtocol) {
+		t.Errorf("got %+v, decided by %s", r, asks.Decided)
+	}
+	f.answers(run, "allow")
+	tl.await(agency.Waiting)
+	tl.checkPassing(agency.Working, agency.NeedsInput, agency.Waiting)
+	f.rejects(agency.CodeInvalidState, "was answered by user", "answer", string(run.ID), "deny", "--prompt-id", asks.Request.ID)
+	if !f.made(run) {
+		t.Error("the command was not run")
+	}
+	log := f.output(binary, "logs", string(run.ID))
+	for _, want := range []string{"● I make it.\n  ▸ Bash touch made.txt\n? 1: may it use Bash? touch made.txt\n", "> request 1: allow\n— request 1 taken\n", "● It is made.\n— turn ended\n"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("%q is not in the log:\n%s", want, log)
+		}
+	}
+	for line := range strings.Lines(f.output(binary, "logs", "--wire", string(run.ID))) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("the wire has %q", line)
+		}
+	}
+}
+
+func protocolDeny(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, touch, modelserver.Turn{Text: "Then not."})
+	tl.await(agency.NeedsInput)
+	f.answers(run, "deny")
+	tl.await(agency.Waiting)
+	if f.made(run) {
+		t.Error("the command was run")
+	}
+}
+
+func protocolQuestion(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Ask: "Which colour?"}, modelserver.Turn{Text: "Thanks."})
+	asks := tl.await(agency.NeedsInput)
+	if r := asks.Request; r == nil || r.Kind != agency.AsksQuestion || len(r.Options) < 2 {
+		t.Errorf("got %+v", r)
+	}
+	f.rejects(agency.CodeUsage, "asks a question", "answer", string(run.ID), "allow")
+	f.answers(run, "blue")
+	tl.await(agency.Waiting)
+	f.asked(1)
+	if heard := f.body(1); !strings.Contains(heard, `Blue`) {
+		t.Errorf("the model heard\n%s", heard)
+	}
+}
+
+// Two subagents ask at once, and each gets its own answer, in the other order.
+func protocolTwo(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a,
+		helping("one", modelserver.Turn{Shell: "mkdir first"}, modelserver.Turn{Text: "It is made."}),
+		helping("two", modelserver.Turn{Shell: "mkdir second"}, modelserver.Turn{Text: "It is made too."}),
+		modelserver.Turn{Text: "Both are at work."}, modelserver.Turn{Text: "One has ended."}, modelserver.Turn{Text: "Both have ended."},
+	)
+	tl.await(agency.NeedsInput)
+	var requests []agency.Request
+	f.until("two requests", func() bool {
+		var shown api.ShowRunResponse
+		f.agency(&shown, "show", string(run.ID))
+		requests = shown.Requests
+		return len(requests) == 2
+	})
+	f.rejects(agency.CodeUsage, "asks 2 things at once", "answer", string(run.ID), "allow")
+	f.answers(run, "allow", "--prompt-id", requests[1].ID)
+	f.answers(run, "allow", "--prompt-id", requests[0].ID)
+	tl.await(agency.Waiting)
+}
+
+func protocolInterrupt(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	defer close(gate)
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "Never said.", Gate: gate}, modelserver.Turn{Text: "Here I am."})
+	f.asked(0)
+	tl.await(agency.Working)
+	var interrupted api.InterruptRunResponse
+	f.agency(&interrupted, "interrupt", string(run.ID))
+	if !interrupted.Confirmed || interrupted.Queued != 0 {
+		t.Errorf("got %+v", interrupted)
+	}
+	tl.awaitSummary(agency.Waiting, "(interrupted)")
+	f.rejects(agency.CodeInvalidState, "at rest", "interrupt", string(run.ID))
+	var sent api.SendInputResponse
+	f.agency(&sent, "send", string(run.ID), "go on")
+	if !sent.Confirmed || sent.Effect != string(agency.EffectTaken) {
+		t.Errorf("got %+v", sent)
+	}
+	tl.await(agency.Working)
+}
+
+func protocolRetry(t *testing.T, binary string, a agent) {
+	_, _, tl := speak(t, binary, a, modelserver.Turn{Text: "At last.", Status: http.StatusTooManyRequests, Failure: modelserver.Failure{Times: 2, RetryAfter: 2 * time.Second}})
+	tl.awaitSummary(agency.Working, "rate limit")
+	tl.await(agency.Waiting)
+}
+
+// killed kills a process of an attempt by the record of its start.
+func (f *fixture) wrapperOf(run api.Run) (start agency.Start) {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(run.RunDir, "attempts", "1", "started.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &start)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return start
+}
+
+// killWrapper kills the wrapper, and waits until another one has adopted the agent.
+func (f *fixture) killWrapper(run api.Run) {
+	f.t.Helper()
+	before := f.wrapperOf(run)
+	if err := syscall.Kill(before.Wrapper.PID, syscall.SIGKILL); err != nil {
+		f.t.Fatal(err)
+	}
+	f.until("another wrapper", func() bool {
+		after := f.wrapperOf(run)
+		return after.Wrapper.PID != before.Wrapper.PID && after.Runner == before.Runner
+	})
+}
+
+// The wrapper is killed at each step: while the model works, while a request is open, and after the
+// answer. The agent and its conversation go on, and hear everything once.
+func protocolKillWrapper(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "I make it.", Shell: "touch made.txt", Gate: gate}, modelserver.Turn{Text: "It is made."}, modelserver.Turn{Text: "Good night."})
+	f.asked(0)
+	f.killWrapper(run)
+	close(gate)
+	asks := tl.await(agency.NeedsInput)
+	f.killWrapper(run)
+	f.answers(run, "allow", "--prompt-id", asks.Request.ID)
+	f.killWrapper(run)
+	tl.await(agency.Waiting)
+	f.rejects(agency.CodeInvalidState, "was answered by user", "answer", string(run.ID), "deny", "--prompt-id", asks.Request.ID)
+	f.agency(nil, "send", string(run.ID), "good night")
+	f.asked(2)
+	f.killWrapper(run)
+	f.until("rest after the message", func() bool {
+		r := f.show(run)
+		return r.Status == agency.Waiting && strings.Contains(f.output(binary, "logs", string(run.ID)), "● Good night.")
+	})
+	if turns := len(f.turns()); turns != 3 {
+		t.Errorf("the model was asked %d times, want 3", turns)
+	}
+	if log := f.output(binary, "logs", string(run.ID)); strings.Count(log, "? 1:") != 1 || strings.Count(log, "> good night") != 1 {
+		t.Errorf("log:\n%s", log)
+	}
+	f.agency(nil, "stop", string(run.ID))
+	f.checkGone(run.ID)
+}
+
+// turns returns the requests of the conversation to the model.
+func (f *fixture) turns() []modelserver.Request {
+	var turns []modelserver.Request
+	for _, r := range f.model.Requests() {
+		if !r.Side && r.Subagent == "" && strings.HasSuffix(r.Path, "/messages") {
+			turns = append(turns, r)
+		}
+	}
+	return turns
+}
+
+// The daemon is killed, and then the wrapper too, while a request is open.
+func protocolKillDaemon(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, touch, modelserver.Turn{Text: "It is made."})
+	asks := tl.await(agency.NeedsInput)
+	f.killDaemon()
+	if err := syscall.Kill(f.wrapperOf(run).Wrapper.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f.answers(run, "allow", "--prompt-id", asks.Request.ID)
+	r, exit := f.wait(run)
+	if r.Status != agency.Waiting || exit != agency.ExitNeedsUser || !f.made(run) {
+		t.Errorf("got %s, exit %d of wait", r.Status, exit)
+	}
+}
+
+// killDaemon kills the daemon.
+func (f *fixture) killDaemon() {
+	f.t.Helper()
+	var status api.DaemonStatusResponse
+	f.agency(&status, "daemon", "status")
+	if err := syscall.Kill(status.PID, syscall.SIGKILL); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// An agent that ends while no wrapper lives leaves its exit status.
+func protocolAgentEnds(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, touch)
+	tl.await(agency.NeedsInput)
+	f.killDaemon() // or else it would replace the wrapper at once
+	start := f.wrapperOf(run)
+	for _, pid := range []int{start.Wrapper.PID, childOf(t, start.Runner.PID)} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.until("the exit status", func() bool {
+		_, err := os.Stat(filepath.Join(run.RunDir, "attempts", "1", "held.json"))
+		return err == nil
+	})
+	r, _ := f.wait(run)
+	if r.State != agency.Failed || r.Signal != "SIGKILL" {
+		t.Errorf("got %s, signal %q, %s", r.State, r.Signal, r.Error)
+	}
+	f.checkGone(run.ID)
+}
+
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
+	out, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}
+
+func protocolStop(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, touch)
+	tl.await(agency.NeedsInput)
+	f.killWrapper(run)
+	var stopped api.RunResponse
+	f.agency(&stopped, "stop", string(run.ID))
+	if stopped.Run.State != agency.Killed {
+		t.Errorf("got %s", stopped.Run.State)
+	}
+	f.checkGone(run.ID)
+}
+
+func protocolResumed(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "Good morning."}, modelserver.Turn{Text: "Again."})
+	tl.await(agency.Waiting)
+	before := f.show(run)
+	var resumed api.RunResponse
+	f.agency(&resumed, "resume", "--restart", string(run.ID))
+	if resumed.Run.Mode != agency.ModeProtocol {
+		t.Errorf("the mode is %s", resumed.Run.Mode)
+	}
+	f.asked(1)
+	f.checkContinued(before)
+}
+
+func protocolRefused(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, nil)
+	f.rejects(agency.CodeSpecInvalid, "does not speak a protocol of shell", "run", "--runner", "shell", "--mode", "protocol", "--prompt", "ls")
+	f.rejects(agency.CodeSpecInvalid, "does not exist", "run", "--runner", a.runner, "--mode", "telepathy", "--prompt", "ls")
+	f.rejects(agency.CodeSpecInvalid, "headless says true", "run", "--runner", a.runner, "--mode", "protocol", "--headless", "--prompt", "ls")
+}
