@@ -161,18 +161,18 @@ func colour(e *agency.QueueEntry) view.Colour {
 // why returns why the chosen entry is where it is, and why its queue stands still.
 func (p *Page) why() string {
 	e := p.chosen()
-	text := e.Why
+	lines := []string{e.Why}
 	for i := range p.resp.Queues {
 		q := &p.resp.Queues[i]
 		if q.Repo != e.Entry.Repo || q.Target != e.Entry.Target {
 			continue
 		}
 		if q.Paused {
-			text += "\nthe queue of " + q.Target + " is paused: agency queue resume"
+			lines = append(lines, "the queue of "+q.Target+" is paused: agency queue resume")
 		}
 		if q.Note != "" {
-			text += "\n" + q.Note
+			lines = append(lines, q.Note)
 		}
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
