@@ -32,7 +32,7 @@ const (
 
 const (
 	fifoFile   = "in.fifo"
-	wireBuffer = 256 << 10
+	wireBuffer = 64 << 10
 	// journalLimit is how much of an intent file is read: what was said to an agent in its life.
 	journalLimit = 256 << 20
 )
@@ -62,6 +62,8 @@ type speech struct {
 	mu      sync.Mutex
 	talk    *protocol.Talk
 	lines   protocol.Lines
+	buffer  [wireBuffer]byte
+	spoken  time.Time     // when something was last written to the agent
 	offset  int64         // of the next line of the wire
 	kept    int64         // up to where the evidence is kept
 	changed chan struct{} // closed and replaced when the talk changed
@@ -168,7 +170,7 @@ func (s *speech) run() {
 		before := s.offset
 		err := s.readTo(-1)
 		came, every := s.offset != before, wireRest
-		if s.talk.AtWork() || !s.talk.Greeted() || came {
+		if s.talk.AtWork() || !s.talk.Greeted() || came || time.Since(s.spoken) < takenLimit {
 			every = wireActive
 		}
 		s.mu.Unlock()
@@ -186,7 +188,7 @@ func (s *speech) run() {
 // readTo reads the wire up to an offset, or, if that is negative, to its present end. The caller
 // holds the lock.
 func (s *speech) readTo(end int64) error {
-	at, buffer := s.offset+int64(s.lines.Pending()), make([]byte, wireBuffer)
+	at, buffer := s.offset+int64(s.lines.Pending()), s.buffer[:]
 	for end < 0 || at < end {
 		part := buffer
 		if end >= 0 {
@@ -329,6 +331,7 @@ func (s *speech) write(frame []byte) error {
 	if _, err := s.input.Write(frame); err != nil {
 		return fmt.Errorf("write to the agent: %w", err)
 	}
+	s.spoken = time.Now()
 	select {
 	case s.poke <- struct{}{}:
 	default:

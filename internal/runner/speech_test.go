@@ -1,6 +1,8 @@
 package runner_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -183,4 +185,52 @@ func TestLateAnswer(t *testing.T) {
 		t.Errorf("got %+v", exit)
 	}
 	gone(t, f.started().Runner.PID)
+}
+
+// What an earlier wrapper recorded and may not have written is written by the next one, and the agent
+// hears it once.
+func TestUnwritten(t *testing.T) {
+	t.Parallel()
+	f := speaks(t)
+	if err := os.WriteFile(filepath.Join(f.dir, "stay"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.listen(0)
+	f.beginOn(f.shown)
+	eventually(t, "the request", func() bool { return strings.Contains(f.log("runner"), "id r1\n") })
+	f = f.die()
+	wire, err := os.Stat(filepath.Join(f.launch.AttemptDir, protocol.WireFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []byte
+	for _, i := range []protocol.Intent{
+		{Saying: agency.Saying{Kind: agency.SaysMessage, ID: "m2", Text: "more", By: "user"}, Frame: "message m2 more\n", Wire: wire.Size()},
+		{Saying: allow("r1"), Frame: "answer r1 allow\n", Wire: wire.Size()},
+		{Saying: agency.Saying{Kind: agency.SaysInterrupt, ID: "i1", By: "user"}, Frame: "interrupt i1\n", Wire: wire.Size()},
+	} {
+		line, err := json.Marshal(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	file, err := os.OpenFile(filepath.Join(f.launch.AttemptDir, protocol.IntentFile), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = file.Write(append(lines, `{"torn`...))
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f.adopt()
+	eventually(t, "the answer", func() bool { return strings.Contains(f.log("runner"), "request 1 taken\n") })
+	f = f.die()
+	f.adopt()
+	eventually(t, "the same log", func() bool { return strings.Contains(f.log("runner"), "request 1 taken\n") })
+	heard := f.raw("heard")
+	for want, times := range map[string]int{"message m2 more": 1, "answer r1 allow": 1, "interrupt i1": 0, "torn": 0} {
+		if strings.Count(heard, want) != times {
+			t.Errorf("the agent heard %q %d times, want %d:\n%s", want, strings.Count(heard, want), times, heard)
+		}
+	}
 }
