@@ -12,6 +12,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/cli/inspect"
 	"agency/internal/cli/maintain"
 	"agency/internal/config"
 	"agency/internal/plain"
@@ -42,6 +43,9 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *version && len(args) == 0 {
 			return maintain.PrintVersion(d)
+		}
+		if len(args) == 0 && inspect.CanShowTUI(d) {
+			return inspect.ShowTUI(cmd, d)
 		}
 		return command.HelpOrUnknown(cmd, args)
 	}

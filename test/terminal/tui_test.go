@@ -142,7 +142,7 @@ func TestTUIDaemonKilled(t *testing.T) {
 func TestTUIRefuses(t *testing.T) {
 	t.Parallel()
 	f := fixture.New(t, bin)
-	refused(t, f.Agency("tui"), agency.CodeUsage, "needs a terminal", "agency ls --watch")
+	refused(t, f.Agency("tui"), agency.CodeUsage, "needs a terminal", "agency tui --plain")
 	p := shell(t, server(t, f), 100, 24)
 	p.enters("clear; TERM=dumb agency tui; echo left with $?")
 	p.line("left with 2")
@@ -194,4 +194,21 @@ func TestTUIDiff(t *testing.T) {
 	p.types("q")
 	p.shows("got > red")
 	p.shows("got make it green")
+}
+
+// agency alone is the dashboard where that can be shown, and the help where it cannot.
+func TestTUIAlone(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	p := shell(t, server(t, f), 80, 24)
+	p.enters("clear; agency; echo left with $?")
+	p.shows("No run yet")
+	p.types("q")
+	p.line("left with 0")
+	p.enters("clear; TERM=dumb agency | tail -3; agency --help | grep -c See.also")
+	p.line("1")
+	p.enters("clear; agency tui --plain; echo left with $?")
+	p.shows("no run yet")
+	p.enters("q")
+	p.line("left with 0")
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -12,38 +13,87 @@ import (
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/tui"
+	"agency/internal/tui/menu"
 	"agency/internal/tui/page"
 )
 
+// tuiOptions are the flags and dependencies of agency tui.
+type tuiOptions struct {
+	*command.Deps
+
+	plain bool
+}
+
 // NewTUI returns the command agency tui.
 func NewTUI(d *command.Deps) *cobra.Command {
-	return command.New(cobra.Command{
+	o := &tuiOptions{Deps: d}
+	cmd := command.New(cobra.Command{
 		Use:     "tui",
 		Short:   "Show all runs on the whole terminal, and act on them by keys",
 		GroupID: "inspect",
 		Long: `Shows all runs by how much they need you, with what the terminal of one of them
 shows, live. A key does what a command does: a and r answer a permission, i replies, enter attaches
 and tmux's detach comes back, w goes to the next run that needs you. ? shows all keys, and
-q leaves; the runs go on.
+q leaves; the runs go on. On a terminal, agency alone does the same.
 
-A run is looked at as it is: its terminal keeps its size. NO_COLOR=1 keeps colours away.`,
-		Example: "  agency tui",
+A run is looked at as it is: its terminal keeps its size. NO_COLOR=1 keeps colours away. With
+--plain, for screen readers and bad lines, rows are only appended, and everything is chosen by a
+number.`,
+		Example: "  agency tui\n  agency tui --plain",
 		Args:    command.Takes(),
-	}, func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case d.JSON:
-			return agency.Errorf(agency.CodeUsage, "agency tui draws on a terminal, and has no --json").WithHint("agency ls --watch --json")
-		case !d.OnTerminal() || !term.Foreground(d.Terminal):
-			return agency.Errorf(agency.CodeUsage, "agency tui needs a terminal").WithHint("agency ls --watch")
-		case d.Getenv("TERM") == "dumb":
-			return agency.Errorf(agency.CodeUsage, "agency tui draws on the whole terminal, and one with TERM=dumb cannot show that").WithHint("agency ls --watch")
-		}
-		return showTUI(cmd, d)
+	}, o.run)
+	cmd.Flags().BoolVar(&o.plain, "plain", false, "append rows and choose by numbers, instead of drawing on the whole terminal")
+	return cmd
+}
+
+func (o *tuiOptions) run(cmd *cobra.Command, _ []string) error {
+	switch {
+	case o.JSON:
+		return agency.Errorf(agency.CodeUsage, "agency tui draws on a terminal, and has no --json").WithHint("agency ls --watch --json")
+	case o.plain:
+		return showMenu(cmd, o.Deps)
+	case !o.OnTerminal() || !term.Foreground(o.Terminal):
+		return agency.Errorf(agency.CodeUsage, "agency tui needs a terminal").WithHint("agency tui --plain")
+	case o.Getenv("TERM") == "dumb":
+		return agency.Errorf(agency.CodeUsage, "agency tui draws on the whole terminal, and one with TERM=dumb cannot show that").WithHint("agency tui --plain")
+	}
+	return ShowTUI(cmd, o.Deps)
+}
+
+// CanShowTUI reports whether the dashboard can be drawn where the command runs.
+func CanShowTUI(d *command.Deps) bool {
+	return !d.JSON && d.Getenv("TERM") != "dumb" && d.OnTerminal() && term.Foreground(d.Terminal)
+}
+
+// showMenu shows the dashboard as appended rows.
+func showMenu(cmd *cobra.Command, d *command.Deps) error {
+	client, err := d.Client()
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return menu.Run(cmd.Context(), menu.Options{
+		Daemon: page.DaemonOf(client), In: d.In, Out: d.Out, Env: d.Env, Config: d.CallerConfig(), Command: commands(cmd.Context(), d, program),
 	})
 }
 
-// showTUI shows the dashboard. While it has the terminal, nothing else writes there.
-func showTUI(cmd *cobra.Command, d *command.Deps) error {
+// commands returns what makes the commands of this program that run on the terminal.
+func commands(ctx context.Context, d *command.Deps, program string) func(args ...string) *exec.Cmd {
+	return func(args ...string) *exec.Cmd {
+		if d.ConfigPath != "" {
+			args = append([]string{"--config", d.CallerConfig()}, args...)
+		}
+		c := exec.CommandContext(ctx, program, args...)
+		c.Env, c.Dir = d.Env, d.Dir
+		return c
+	}
+}
+
+// ShowTUI shows the dashboard. While it has the terminal, nothing else writes there.
+func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	client, err := d.Client()
 	if err != nil {
 		return err
@@ -69,13 +119,6 @@ func showTUI(cmd *cobra.Command, d *command.Deps) error {
 	defer func() { d.Err = to }()
 	return tui.Run(ctx, tui.Options{
 		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner,
-		Command: func(args ...string) *exec.Cmd {
-			if d.ConfigPath != "" {
-				args = append([]string{"--config", d.CallerConfig()}, args...)
-			}
-			c := exec.CommandContext(ctx, program, args...)
-			c.Env, c.Dir = d.Env, d.Dir
-			return c
-		},
+		Command: commands(ctx, d, program),
 	})
 }
