@@ -74,7 +74,7 @@ type SendInputResponse struct {
 	RunID     agency.RunID `json:"run_id"`
 	Delivered bool         `json:"delivered"` // the text was typed
 	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
-	Effect    string       `json:"effect"`    // when confirmed: prompt, turn, read or ended; else composer, output or none
+	Effect    string       `json:"effect"`    // when confirmed: prompt, turn, read, ended or taken; else composer, output, written or none
 	Composer  string       `json:"composer"`  // with composer: the text in the agent's input box
 }
 

@@ -89,7 +89,7 @@ func (w *wrapper) adopt() error {
 }
 
 // heldEvery is how often a wrapper looks at a runner that is not its child.
-const heldEvery = 20 * time.Millisecond
+const heldEvery = 100 * time.Millisecond
 
 // awaitHeld waits for the end of a runner that is not a child of the wrapper.
 func (w *wrapper) awaitHeld() {
