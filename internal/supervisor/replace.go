@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -42,20 +43,13 @@ func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agen
 	if locked, err := s.attempts.Locked(dir); locked || err != nil {
 		return locked, err // another goroutine was faster
 	}
-	lives, err := s.attempts.Alive(start.Runner)
-	if err != nil {
-		return false, fmt.Errorf("look at the agent of %s: %w", r.Ref(), err)
-	}
-	if exit := s.attempts.Held(dir, start, r.Runner.Kind); !lives && exit != nil {
-		if err := s.endRunner(ctx, r, start); err != nil {
-			return false, err
-		}
-		return false, s.record(ctx, r.ID, r.Attempt.Number, start, exit)
-	}
 	tries := 0
 	s.live.change(r.ID, func(l *live) { l.replaced++; tries = l.replaced })
-	if !lives || tries > mostReplaced {
-		return false, s.lose(ctx, r, start)
+	if lives, err := s.attempts.Alive(start.Runner); err != nil || !lives || tries > mostReplaced {
+		if err != nil {
+			return false, fmt.Errorf("look at the agent of %s: %w", r.Ref(), err)
+		}
+		return false, s.settleUnheld(ctx, r, start, lives)
 	}
 	s.log.Info("replace a wrapper that was killed", "run", r.ID)
 	killpoint.At("replace.begun")
@@ -65,17 +59,32 @@ func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agen
 		return false, s.lose(ctx, r, start)
 	}
 	for begin := time.Now(); ; time.Sleep(replaceEvery) {
-		switch locked, err := s.attempts.Locked(dir); {
+		locked, err := s.attempts.Locked(dir)
+		lives, lost := s.attempts.Alive(start.Runner)
+		switch err := errors.Join(err, lost); {
 		case err != nil:
 			return false, err
 		case locked:
 			return true, nil
-		case time.Since(begin) > replaceWait:
-			return false, s.lose(ctx, r, start)
+		case !lives || time.Since(begin) > replaceWait:
+			return false, s.settleUnheld(ctx, r, start, lives)
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		}
 	}
+}
+
+// settleUnheld settles an attempt that no wrapper can hold any more: by the exit status that its
+// holder left, if its agent has ended, or else as lost.
+func (s *settler) settleUnheld(ctx context.Context, r *agency.Run, start *agency.Start, lives bool) error {
+	exit := s.attempts.Held(observe.AttemptDir(r.Dir, r.Attempt.Number), start, r.Runner.Kind)
+	if lives || exit == nil {
+		return s.lose(ctx, r, start)
+	}
+	if err := s.endRunner(ctx, r, start); err != nil {
+		return err
+	}
+	return s.record(ctx, r.ID, r.Attempt.Number, start, exit)
 }
 
 // adoptFile is the launch for a wrapper that adopts an agent.
