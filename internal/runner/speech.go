@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
@@ -23,8 +24,9 @@ import (
 
 // Times of a conversation in an agent's own protocol.
 const (
-	wireActive = 5 * time.Millisecond   // between looks at what came, while more is about to come
-	wireRest   = 100 * time.Millisecond // while the agent rests, or waits for an answer
+	wireRescan = 2 * time.Second        // between looks at what came, in case that the kernel did not tell
+	wireActive = 5 * time.Millisecond   // where it cannot tell, while more is about to come
+	wireRest   = 100 * time.Millisecond // likewise, while the agent rests, or waits for an answer
 	takenLimit = 5 * time.Second        // for the agent to acknowledge what was said
 	roomLimit  = 10 * time.Second       // for the agent to read what was written before
 	helloSpan  = 60 * time.Second       // for its program to answer at all
@@ -62,7 +64,7 @@ type speech struct {
 	mu      sync.Mutex
 	talk    *protocol.Talk
 	lines   protocol.Lines
-	buffer  [wireBuffer]byte
+	buffer  []byte
 	spoken  time.Time     // when something was last written to the agent
 	offset  int64         // of the next line of the wire
 	kept    int64         // up to where the evidence is kept
@@ -115,7 +117,7 @@ func openSpeech(w *wrapper) (*speech, error) {
 	}
 	s := &speech{
 		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect), over: make(chan struct{}), done: make(chan struct{}),
-		poke: make(chan struct{}, 1), changed: make(chan struct{}), kept: w.speaker.Kept(),
+		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), kept: w.speaker.Kept(),
 	}
 	dir, err := w.launch.AttemptDir, error(nil)
 	if s.input, err = os.OpenFile(filepath.Join(dir, fifoFile), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0); err != nil {
@@ -159,6 +161,10 @@ func (s *speech) replay(intents []protocol.Intent) error {
 // run reads what comes until the runner has ended and all is read.
 func (s *speech) run() {
 	defer close(s.done)
+	events, watched := s.watch()
+	if watched != nil {
+		defer func() { _ = watched.Close() }()
+	}
 	for {
 		over := false
 		select {
@@ -173,16 +179,34 @@ func (s *speech) run() {
 		if s.talk.AtWork() || !s.talk.Greeted() || came || time.Since(s.spoken) < takenLimit {
 			every = wireActive
 		}
+		if watched != nil {
+			every = wireRescan
+		}
 		s.mu.Unlock()
 		if over && !came || err != nil {
 			return
 		}
 		select {
+		case <-events:
 		case <-time.After(every):
 		case <-s.poke:
 		case <-s.over:
 		}
 	}
+}
+
+// watch has the kernel tell when the runner writes. The watcher is nil when the user's programs hold
+// all watchers that the kernel gives.
+func (s *speech) watch() (<-chan fsnotify.Event, *fsnotify.Watcher) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, nil
+	}
+	if err := watcher.Add(s.wire.Name()); err != nil {
+		_ = watcher.Close()
+		return nil, nil
+	}
+	return watcher.Events, watcher
 }
 
 // readTo reads the wire up to an offset, or, if that is negative, to its present end. The caller
