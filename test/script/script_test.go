@@ -126,6 +126,7 @@ default_args = ["{prompt_file}"]
 		name, value, _ := strings.Cut(kv, "=")
 		env.Setenv(name, value)
 	}
+	env.Setenv("AGENTS", filepath.Dir(agent)) // the folder of the scripted agents
 	env.Cd = f.Repo
 	return err
 }

@@ -1,0 +1,33 @@
+#!/bin/sh
+# claude.sh speaks the control protocol of Claude Code: it takes each message, asks once whether it may
+# run "make", and rests after the answer. It writes work.txt first, and heard.txt about what it took.
+case " $* " in
+*" --input-format stream-json "*) ;;
+*) echo '2.1.329 (Claude Code)'; exit ;;
+esac
+field() { printf '%s' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
+echo precious >work.txt
+while read -r line; do
+	case $line in
+	*'"subtype":"initialize"'*)
+		echo '{"type":"system","subtype":"init","session_id":"c0ffee00-0000-4000-8000-000000000001","model":"scripted"}'
+		echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"$(field request_id)"'","response":{}}}'
+		;;
+	*'"type":"user"'*)
+		id=$(field uuid)
+		grep -qx "message $id" heard.txt 2>/dev/null || {
+			echo "message $id" >>heard.txt
+			echo '{"type":"user","isReplay":true,"uuid":"'"$id"'","message":{"role":"user","content":""}}'
+			echo '{"type":"system","subtype":"session_state_changed","state":"running"}'
+			echo '{"type":"control_request","request_id":"asks-'"$id"'","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make"}}}'
+		}
+		;;
+	*'"type":"control_response"'*)
+		echo "answer $(field request_id) $(field behavior)" >>heard.txt
+		echo "$line"
+		echo '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"It is made."}]}}'
+		echo '{"type":"result","subtype":"success","result":"It is made."}'
+		echo '{"type":"system","subtype":"session_state_changed","state":"idle"}'
+		;;
+	esac
+done
