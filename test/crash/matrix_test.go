@@ -46,7 +46,7 @@ var sample = []string{
 	"run with a setup/setup.started/daemon", "update/daemon.drained/daemon",
 	"merge/git update-ref --create-reflog after/git", "merge into a checkout/git merge --ff-only within/daemon",
 	"merge --undo into a checkout/unland.moved/daemon", "merge with checks/check.started/check", "merge with checks/check.recorded/daemon",
-	"merge and remove/remove.saved/daemon",
+	"merge and remove/remove.saved/daemon", "answer in its protocol/speech.intended/wrapper", "another wrapper/replace.begun/daemon",
 }
 
 // TestMatrix kills each victim at each point of each operation.
@@ -86,7 +86,7 @@ func killAt(t *testing.T, op *operation, point string, v *victim) {
 	}
 	armed, hit := w.path("killpoint"), w.path("killpoint.hit")
 	how := " hold"
-	self := v.name == "wrapper" && strings.HasPrefix(point, "wrapper.") || v.name == "daemon" && !strings.HasPrefix(point, "wrapper.")
+	self := v.name == "wrapper" && inWrapper(point) || v.name == "daemon" && !inWrapper(point)
 	if self {
 		how = ""
 	}

@@ -1,0 +1,81 @@
+package crash_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// conversations are the operations on an agent that is spoken to in its own protocol. Its wrapper is
+// replaced when it is killed.
+func conversations() []operation {
+	said := []string{"speech.intended", "speech.written", "speech.kept"}
+	return []operation{
+		{
+			name:    "run in its protocol",
+			points:  said,
+			repo:    useProtocol,
+			command: []string{"run", "--mode", "protocol", "--runner", "claude_code", "--name", "target", "--prompt", "make it"},
+			done:    isRunning,
+		},
+		{
+			name:    "answer in its protocol",
+			points:  said,
+			repo:    useProtocol,
+			prepare: speakTarget,
+			command: []string{"answer", "target", "allow"},
+			done:    isAnswered,
+		},
+		{
+			name:    "another wrapper",
+			points:  []string{"replace.begun"},
+			repo:    useProtocol,
+			prepare: speakTarget,
+			trigger: func(w *world) { w.kill(w.wrapper(w.target().ID)) },
+			done:    isRunning,
+		},
+	}
+}
+
+// useProtocol configures a scripted Claude Code. It is a violation when it hears anything twice.
+func useProtocol(w *world) {
+	agent, err := filepath.Abs("../agent/claude.sh")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.configure(fmt.Sprintf("[runners.claude_code]\nexec = %q\n", agent))
+	w.also = func() []string {
+		target := w.target()
+		if target == nil {
+			return nil
+		}
+		heard := heardBy(target)
+		slices.Sort(heard)
+		if once := slices.Compact(slices.Clone(heard)); len(once) != len(heard) {
+			return []string{"the agent heard something twice: " + strings.Join(heard, ", ")}
+		}
+		return nil
+	}
+}
+
+func speakTarget(w *world) {
+	w.must("run", "--mode", "protocol", "--runner", "claude_code", "--name", "target", "--prompt", "make it")
+	w.must("wait", "target", "--for", "needs-input", "--timeout", "60s")
+}
+
+// heardBy returns the messages and answers that the scripted Claude Code of a run took.
+func heardBy(r *runView) []string {
+	data, _ := os.ReadFile(filepath.Join(r.Worktree, "heard.txt"))
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
+}
+
+func isAnswered(r *runView) bool {
+	return r.State == "running" && slices.ContainsFunc(heardBy(r), func(line string) bool { return strings.HasPrefix(line, "answer ") })
+}
+
+// inWrapper reports whether a point is one of the wrapper, and not of the daemon or a client.
+func inWrapper(point string) bool {
+	return strings.HasPrefix(point, "wrapper.") || strings.HasPrefix(point, "speech.")
+}
