@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -10,6 +11,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/tui/field"
 	"agency/internal/tui/inbox"
+	"agency/internal/tui/list"
 	"agency/internal/tui/page"
 )
 
@@ -21,11 +23,17 @@ func named(runs []api.Run) string {
 	return fmt.Sprintf("%d runs", len(runs))
 }
 
+// actions act on the marked runs, or on the one under the cursor.
+type actions struct {
+	desk *page.Desk
+	list *list.List
+}
+
 // each acts on runs one after the other and goes on after a failure, which is what is said then.
-func (b *board) each(runs []api.Run, done string, act func(ctx context.Context, run string) error) tea.Cmd {
-	ctx := b.desk.Ctx
-	b.list.Unmark()
-	return tea.Batch(b.desk.Say(named(runs)+" …"), func() tea.Msg {
+func (a *actions) each(runs []api.Run, done string, act func(ctx context.Context, run string) error) tea.Cmd {
+	ctx := a.desk.Ctx
+	a.list.Unmark()
+	return tea.Batch(a.desk.Say(named(runs)+" …"), func() tea.Msg {
 		var failed error
 		for i := range runs {
 			if err := act(ctx, string(runs[i].ID)); err != nil {
@@ -38,51 +46,95 @@ func (b *board) each(runs []api.Run, done string, act func(ctx context.Context, 
 }
 
 // confirmed asks before an action on the marked runs, or on the one under the cursor.
-func (b *board) confirmed(ask string, do func(runs []api.Run) tea.Cmd) tea.Cmd {
-	runs := b.list.Targets()
+func (a *actions) confirmed(ask string, do func(runs []api.Run) tea.Cmd) tea.Cmd {
+	runs := a.list.Targets()
 	if len(runs) == 0 {
-		return b.desk.Say("there is no run")
+		return a.desk.Say("there is no run")
 	}
-	return b.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return do(runs) })
+	return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return do(runs) })
 }
 
-func (b *board) stop(string) tea.Cmd {
-	return b.confirmed("stop %s? the worktree stays", func(runs []api.Run) tea.Cmd {
-		return b.each(runs, "stopped", func(ctx context.Context, run string) error {
-			_, err := b.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
+func (a *actions) stop(string) tea.Cmd {
+	return a.confirmed("stop %s? the worktree stays", func(runs []api.Run) tea.Cmd {
+		return a.each(runs, "stopped", func(ctx context.Context, run string) error {
+			_, err := a.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
 			return err
 		})
 	})
 }
 
-func (b *board) remove(string) tea.Cmd {
-	return b.confirmed("remove %s? unsaved work is saved first", func(runs []api.Run) tea.Cmd {
-		return b.each(runs, "removed", func(ctx context.Context, run string) error {
-			_, err := b.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
+func (a *actions) remove(string) tea.Cmd {
+	return a.confirmed("remove %s? unsaved work is saved first", func(runs []api.Run) tea.Cmd {
+		return a.each(runs, "removed", func(ctx context.Context, run string) error {
+			_, err := a.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
 			return err
 		})
 	})
 }
 
-func (b *board) resume(string) tea.Cmd {
-	return b.confirmed("resume %s?", func(runs []api.Run) tea.Cmd {
-		return b.each(runs, "resumed", func(ctx context.Context, run string) error {
-			_, err := b.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: b.desk.Env, Config: b.desk.Config})
+func (a *actions) resume(string) tea.Cmd {
+	return a.confirmed("resume %s?", func(runs []api.Run) tea.Cmd {
+		return a.each(runs, "resumed", func(ctx context.Context, run string) error {
+			_, err := a.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 			return err
 		})
 	})
 }
 
-func (b *board) snapshot(string) tea.Cmd {
-	runs := b.list.Targets()
+func (a *actions) snapshot(string) tea.Cmd {
+	runs := a.list.Targets()
 	if len(runs) == 0 {
-		return b.desk.Say("there is no run")
+		return a.desk.Say("there is no run")
 	}
-	return b.each(runs, "saved", func(ctx context.Context, run string) error {
-		_, err := b.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
+	return a.each(runs, "saved", func(ctx context.Context, run string) error {
+		_, err := a.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
 		return err
 	})
 }
+
+// merge lands the work of runs, each in its target, after the checks of the target.
+func (a *actions) merge(string) tea.Cmd {
+	return a.confirmed("merge %s into its branch?", func(runs []api.Run) tea.Cmd {
+		return a.each(runs, "merged", func(ctx context.Context, run string) error {
+			ctx, cancel := context.WithTimeout(ctx, landTime)
+			defer cancel()
+			_, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
+			return err
+		})
+	})
+}
+
+// verify runs the checks of the target on the work of runs.
+func (a *actions) verify(string) tea.Cmd {
+	runs := a.list.Targets()
+	if len(runs) == 0 {
+		return a.desk.Say("there is no run")
+	}
+	return a.each(runs, "passed the checks", func(ctx context.Context, run string) error {
+		ctx, cancel := context.WithTimeout(ctx, landTime)
+		defer cancel()
+		resp, err := a.desk.Daemon.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
+		if err == nil && !resp.Passed {
+			return agency.Errorf(agency.CodeInvalidState, "the checks did not pass").WithHint("agency verify %s", resp.Run.Ref())
+		}
+		return err
+	})
+}
+
+// enqueue adds runs to the landing queue of their branch.
+func (a *actions) enqueue(string) tea.Cmd {
+	runs := a.list.Targets()
+	if len(runs) == 0 {
+		return a.desk.Say("there is no run")
+	}
+	return a.each(runs, "waits to land: Q", func(ctx context.Context, run string) error {
+		_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
+		return err
+	})
+}
+
+// landTime is how long a landing or checks may take, as for agency merge.
+const landTime = 5 * time.Minute
 
 // startSend begins a message to the marked runs, or to the one under the cursor.
 func (b *board) startSend(string) tea.Cmd {
@@ -95,7 +147,7 @@ func (b *board) startSend(string) tea.Cmd {
 }
 
 func (b *board) send(text string) tea.Cmd {
-	return b.each(b.targets, "got the message", func(ctx context.Context, run string) error {
+	return b.do.each(b.targets, "got the message", func(ctx context.Context, run string) error {
 		resp, err := b.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
 		if err == nil && !resp.Confirmed {
 			return agency.Errorf(agency.CodeInvalidState, "the message was typed, but its agent was not seen to take it")
@@ -105,13 +157,13 @@ func (b *board) send(text string) tea.Cmd {
 }
 
 // snooze postpones the open alerts of the marked runs, or of the one under the cursor.
-func (b *board) snooze() tea.Cmd {
-	runs := b.list.Targets()
+func (a *actions) snooze() tea.Cmd {
+	runs := a.list.Targets()
 	if len(runs) == 0 {
-		return b.desk.Say("there is no run")
+		return a.desk.Say("there is no run")
 	}
-	return b.each(runs, "snoozed for an hour", func(ctx context.Context, run string) error {
-		open, err := b.desk.Daemon.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
+	return a.each(runs, "snoozed for an hour", func(ctx context.Context, run string) error {
+		open, err := a.desk.Daemon.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
 		if err != nil {
 			return err
 		}
@@ -122,7 +174,7 @@ func (b *board) snooze() tea.Cmd {
 		if len(ids) == 0 {
 			return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")
 		}
-		_, err = b.desk.Daemon.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: inbox.Snooze.Milliseconds()})
+		_, err = a.desk.Daemon.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: inbox.Snooze.Milliseconds()})
 		return err
 	})
 }

@@ -40,6 +40,7 @@ type board struct {
 	width, height int // without the first row and the last one
 	shown         bool
 	list          *list.List
+	do            actions
 	loaded        bool   // the first list has come
 	away          string // why the daemon does not answer
 	pane          preview.Pane
@@ -62,7 +63,10 @@ type board struct {
 }
 
 func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd) *board {
-	return &board{desk: desk, command: command, list: list.New(), seen: diff.Seen{}, width: 80, height: 22, shown: true}
+	rows := list.New()
+	return &board{
+		desk: desk, command: command, list: rows, do: actions{desk: desk, list: rows}, seen: diff.Seen{}, width: 80, height: 22, shown: true,
+	}
 }
 
 // The messages that commands end as.

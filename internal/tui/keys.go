@@ -100,11 +100,14 @@ func (b *board) acts() []page.Binding {
 	return []page.Binding{
 		{Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: "attach", Group: groupAct, Act: b.attach},
 		{Keys: []string{"s"}, Shown: "s", Does: "send a message, typed into its terminal", Group: groupAct, Act: b.startSend},
-		{Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.stop},
-		{Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.resume},
-		{Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.remove},
-		{Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.snapshot},
-		{Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.snooze)},
+		{Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.do.stop},
+		{Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.do.resume},
+		{Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.do.remove},
+		{Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.do.snapshot},
+		{Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Group: groupAct, Act: b.do.verify},
+		{Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Group: groupAct, Act: b.do.merge},
+		{Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes", Group: groupAct, Act: b.do.enqueue},
+		{Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.do.snooze)},
 		{Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
 	}
 }

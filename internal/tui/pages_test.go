@@ -88,7 +88,7 @@ func TestPalette(t *testing.T) {
 	u.presses("enter")
 	u.did("snapshot r_auth-fix")
 	u.presses(":")
-	u.types("lndqs")
+	u.types("lndgqs")
 	u.presses("enter")
 	u.sees("landing queues 2")
 	u.presses(":")

