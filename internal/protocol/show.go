@@ -36,7 +36,7 @@ func (t *Talk) show(e *Event) string {
 	case Message:
 		return block(markAgent+who, e.Text, mostShown)
 	case Tool:
-		return line(markTool + who + e.Tool + " " + oneLine(e.Text))
+		return line(markTool + who + oneLine(e.Tool) + " " + oneLine(e.Text))
 	case ToolEnded:
 		return t.showResult(e)
 	case Asked:
@@ -81,13 +81,13 @@ func (t *Talk) showAsked(r *Request) string {
 	}
 	text := r.Text
 	if r.Kind == agency.AsksPermission {
-		text = "may it use " + r.Tool + "? " + text
+		text = "may it use " + oneLine(r.Tool) + "? " + text
 	}
 	out := block(fmt.Sprintf("%s%d: %s", markRequest, t.asked+1, who), text, mostShown)
 	if len(r.Options) > 0 {
 		out += line("     " + oneLine(strings.Join(r.Options, " | ")))
 	}
-	return out + line("     id "+r.ID)
+	return out + line("     id "+oneLine(r.ID))
 }
 
 func showEnd(e *Event) string {
