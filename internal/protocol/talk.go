@@ -147,6 +147,7 @@ func (t *Talk) ask(e *Event) []agency.Evidence {
 	if t.indexOf(r.ID) >= 0 || len(t.open) == mostOpen {
 		return nil
 	}
+	t.closed = slices.DeleteFunc(t.closed, func(c closed) bool { return c.id == r.ID }) // it asks anew
 	t.asked++
 	t.open = append(t.open, asked{Request: *r, number: t.asked})
 	return []agency.Evidence{{Signal: agency.SignalAsked, ID: r.ID, Kind: r.Kind, Tool: r.Tool, Text: r.Text, Options: optionLines(r.Options)}}

@@ -158,6 +158,21 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// A request whose id was used before is a new one: nobody answered it yet.
+func TestAnIDThatComesAgain(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	answer := agency.Saying{Kind: agency.SaysAnswer, ID: "a", Decision: agency.Allow, By: "mary"}
+	hear(t, talk, asked("a"))
+	talk.Intend(protocol.Intent{Saying: answer})
+	hear(t, talk, protocol.Event{Kind: protocol.Answered, ID: "a"})
+	hear(t, talk, asked("a"))
+	talk.Intend(protocol.Intent{Saying: answer})
+	if talk.Progress(answer).Taken {
+		t.Error("the first answer counts for the second request")
+	}
+}
+
 // No name or id of the agent makes a line of its own, which could read as an answer of the user.
 func TestNamesMakeNoLines(t *testing.T) {
 	t.Parallel()
