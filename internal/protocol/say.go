@@ -112,6 +112,9 @@ func (t *Talk) Unproven() []Intent {
 	return all
 }
 
+// Forgot reports whether so much was said that the beginning of it is no longer known.
+func (t *Talk) Forgot() bool { return t.forgot }
+
 // Knows reports whether something was said, or was about to be, under this id.
 func (t *Talk) Knows(s agency.Saying) bool {
 	return slices.ContainsFunc(t.said, func(a said) bool { return a.intent.ID == s.ID && a.intent.Kind == s.Kind })

@@ -21,6 +21,7 @@ type Talk struct {
 	open    []asked
 	closed  []closed
 	said    []said
+	forgot  bool              // of said, the oldest is left out
 	tools   map[string]string // open tool calls: their names
 	asked   int               // requests so far
 	hello   bool              // the program answered our Hello
@@ -102,7 +103,7 @@ func (t *Talk) Intend(i Intent) (text string) {
 		return text
 	}
 	if len(t.said) == mostClosed {
-		t.said = slices.Delete(t.said, 0, 1)
+		t.said, t.forgot = slices.Delete(t.said, 0, 1), true
 	}
 	t.said = append(t.said, said{intent: i})
 	return text

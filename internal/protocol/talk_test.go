@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -170,6 +171,23 @@ func TestAnIDThatComesAgain(t *testing.T) {
 	talk.Intend(protocol.Intent{Saying: answer})
 	if talk.Progress(answer).Taken {
 		t.Error("the first answer counts for the second request")
+	}
+}
+
+// A conversation that is so long that its beginning is forgotten has begun.
+func TestForgot(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	opening := agency.Saying{Kind: agency.SaysMessage, ID: "opening"}
+	talk.Intend(protocol.Intent{Saying: opening})
+	for i := range 1000 {
+		if !talk.Forgot() && !talk.Knows(opening) {
+			t.Fatalf("the opening is unknown after %d messages, and nothing was forgotten", i)
+		}
+		talk.Intend(protocol.Intent{Saying: agency.Saying{Kind: agency.SaysMessage, ID: fmt.Sprint(i)}})
+	}
+	if !talk.Forgot() {
+		t.Error("nothing was forgotten")
 	}
 }
 

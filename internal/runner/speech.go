@@ -292,7 +292,7 @@ func (s *speech) begin() {
 	}
 	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
 	s.mu.Lock()
-	if err == nil && !s.talk.Knows(opening) {
+	if err == nil && !s.talk.Forgot() && !s.talk.Knows(opening) {
 		err = s.intend(opening)
 	}
 	s.mu.Unlock()
