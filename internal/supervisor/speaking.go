@@ -44,7 +44,11 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 		return delivery, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and it may have been said", r.Ref(), inputTimeout).
 			WithHint("agency logs %s", r.Ref())
 	case err != nil:
-		return delivery, byName(err, r)
+		err = byName(err, r)
+		if e := agency.AsError(err); e.Hint == "" { // the wrapper knows no name of the run
+			err = e.WithHint("what it asks: agency show %s; what was said: agency logs %s", r.Ref(), r.Ref())
+		}
+		return delivery, err
 	}
 	recording, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
