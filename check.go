@@ -19,6 +19,9 @@ type Check struct {
 // FlaggedByChecks is Flag.By of a run whose checks did not pass.
 const FlaggedByChecks = "checks"
 
+// FlaggedByLanding is Flag.By of a run whose landing was refused by a conflict.
+const FlaggedByLanding = "landing"
+
 // DefaultCheckTimeout is how long a check may take whose configuration does not say it.
 const DefaultCheckTimeout = 20 * time.Minute
 

@@ -158,7 +158,7 @@ const FlagReasonLimit = 1000
 // removed.
 type Flag struct {
 	Reason string    `json:"reason"` // untrusted
-	By     string    `json:"by"`     // the id of a run, User, or FlaggedByChecks
+	By     string    `json:"by"`     // the id of a run, User, FlaggedByChecks or FlaggedByLanding
 	At     time.Time `json:"at"`
 }
 

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"agency"
@@ -81,6 +82,11 @@ func (o landingOperations) mergeRun(ctx context.Context, req api.MergeRunRequest
 		}
 	}
 	result, err := o.lander.Land(ctx, landing)
+	if agency.IsCode(err, agency.CodeMergeConflict) && !req.DryRun {
+		if unflagged := o.sup.Marks.FlagConflict(ctx, req.Run, agency.AsError(err).Message); unflagged != nil {
+			return api.MergeRunResponse{}, errors.Join(err, unflagged)
+		}
+	}
 	resp, err := o.merged(result, err)
 	resp.Warnings = append(warnings, resp.Warnings...)
 	return resp, err

@@ -56,15 +56,18 @@ func takeFlag(r *agency.Run, by string) []agency.EventDraft {
 }
 
 // Merge records that the work of a run is in a target, or that it is not any more. It returns the
-// run. The second time it writes nothing.
+// run. The second time it writes nothing. The flag of FlagConflict goes when the work is in a target.
 func (m *Marks) Merge(ctx context.Context, id agency.RunID, merged bool) (*agency.Run, error) {
-	changed, _, err := m.change(ctx, string(id), func(r *agency.Run) ([]agency.EventDraft, error) {
+	changed, _, err := m.change(ctx, string(id), func(r *agency.Run) (drafts []agency.EventDraft, err error) {
+		if merged && r.Flag != nil && r.Flag.By == agency.FlaggedByLanding {
+			drafts = takeFlag(r, agency.FlaggedByLanding)
+		}
 		switch {
 		case merged == (r.MergedAt != nil):
-			return nil, nil
+			return drafts, nil
 		case merged:
 			r.MergedAt = new(m.now().UTC())
-			return []agency.EventDraft{{Type: agency.RunMerged}}, nil
+			return append(drafts, agency.EventDraft{Type: agency.RunMerged}), nil
 		default:
 			r.MergedAt = nil
 			return []agency.EventDraft{{Type: agency.RunUnmerged}}, nil
@@ -130,14 +133,24 @@ func beginAgain(r *agency.Run) []agency.EventDraft {
 
 // FlagChecks flags a run whose checks do not pass, unless the user or an agent has flagged it.
 func (m *Marks) FlagChecks(ctx context.Context, id agency.RunID, reason string) error {
+	return m.flagWork(ctx, string(id), reason, agency.FlaggedByChecks)
+}
+
+// FlagConflict flags a run whose landing was refused by a conflict, unless the user or an agent has
+// flagged it. The flag goes when the run lands.
+func (m *Marks) FlagConflict(ctx context.Context, ref, reason string) error {
+	return m.flagWork(ctx, ref, reason, agency.FlaggedByLanding)
+}
+
+func (m *Marks) flagWork(ctx context.Context, ref, reason, by string) error {
 	if all := []rune(reason); len(all) > agency.FlagReasonLimit {
 		reason = string(all[:agency.FlagReasonLimit])
 	}
-	_, _, err := m.change(ctx, string(id), func(r *agency.Run) ([]agency.EventDraft, error) {
-		if r.Flag != nil && (r.Flag.By != agency.FlaggedByChecks || r.Flag.Reason == reason) {
+	_, _, err := m.change(ctx, ref, func(r *agency.Run) ([]agency.EventDraft, error) {
+		if f := r.Flag; f != nil && (f.By != agency.FlaggedByChecks && f.By != agency.FlaggedByLanding || f.By == by && f.Reason == reason) {
 			return nil, nil
 		}
-		r.Flag = &agency.Flag{Reason: reason, By: agency.FlaggedByChecks, At: m.now().UTC()}
+		r.Flag = &agency.Flag{Reason: reason, By: by, At: m.now().UTC()}
 		return []agency.EventDraft{{Type: agency.RunFlagged, Data: r.Flag}}, nil
 	})
 	return err
