@@ -83,7 +83,7 @@ func (o landingOperations) mergeRun(ctx context.Context, req api.MergeRunRequest
 	}
 	result, err := o.lander.Land(ctx, landing)
 	if agency.IsCode(err, agency.CodeMergeConflict) && !req.DryRun {
-		if unflagged := o.sup.Marks.FlagConflict(ctx, req.Run, agency.AsError(err).Message); unflagged != nil {
+		if unflagged := o.sup.Marks.FlagConflict(context.WithoutCancel(ctx), req.Run, agency.AsError(err).Message); unflagged != nil {
 			return api.MergeRunResponse{}, errors.Join(err, unflagged)
 		}
 	}

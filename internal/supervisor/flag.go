@@ -56,7 +56,8 @@ func takeFlag(r *agency.Run, by string) []agency.EventDraft {
 }
 
 // Merge records that the work of a run is in a target, or that it is not any more. It returns the
-// run. The second time it writes nothing. The flag of FlagConflict goes when the work is in a target.
+// run. The second time it writes nothing. The flag of FlagConflict goes when the work is in a
+// target.
 func (m *Marks) Merge(ctx context.Context, id agency.RunID, merged bool) (*agency.Run, error) {
 	changed, _, err := m.change(ctx, string(id), func(r *agency.Run) (drafts []agency.EventDraft, err error) {
 		if merged && r.Flag != nil && r.Flag.By == agency.FlaggedByLanding {

@@ -208,7 +208,7 @@ func (w *Watchdog) alertLanding(ctx context.Context, worker *Worker, c *LandingC
 }
 
 // handledByQueue reports whether a landing queue acts on the condition of a run: it lands what is
-// done, and has an alert of its own about work whose checks do not pass.
+// done, and has an alert of its own about work whose checks do not pass or that conflicts.
 func handledByQueue(r *agency.Run, c *Condition, entries []agency.QueueEntry) bool {
 	if len(entries) == 0 || r.MergedAt != nil || r.Abandoned {
 		return false
@@ -217,7 +217,7 @@ func handledByQueue(r *agency.Run, c *Condition, entries []agency.QueueEntry) bo
 	switch {
 	case c.Kind == agency.AlertComplete:
 		return !last.Final()
-	case c.PromptType == agency.PromptAttention && r.Flag != nil && r.Flag.By == agency.FlaggedByChecks:
+	case c.PromptType == agency.PromptAttention && r.Flag != nil && (r.Flag.By == agency.FlaggedByChecks || r.Flag.By == agency.FlaggedByLanding):
 		return last.Moving() || last == agency.EntryFailed || last == agency.EntryFixing
 	}
 	return false
