@@ -56,7 +56,7 @@ type ShowOutputResponse struct {
 type DiffRunRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle or id"`
 	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"default 131072, at most 4194304"`
-	List     bool   `json:"list,omitempty"` // list holds the files, and there is no patch
+	List     bool   `json:"list,omitempty"` // return only the list of files, without a patch
 	File     string `json:"file,omitempty"` // list holds this file, and patch its changes alone; a path of the list
 	// Base is what the work is compared with: base, the commit that the run began at, is the default;
 	// target is where it left the branch that it would land in, as agency review has it.
