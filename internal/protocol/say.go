@@ -22,7 +22,7 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	case agency.SaysMessage:
 		return t.dialect.Message(s.ID, s.Text), nil
 	case agency.SaysInterrupt:
-		if !t.turn && len(t.open) == 0 {
+		if (!t.turn || t.cut()) && len(t.open) == 0 {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at rest, so there is nothing to interrupt")
 		}
 		return t.dialect.Interrupt(s.ID), nil

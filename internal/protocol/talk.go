@@ -27,6 +27,7 @@ type Talk struct {
 	hello   bool              // the program answered our Hello
 	turn    bool              // the agent is in a turn
 	working bool
+	resting bool   // the agent said that it rests, with requests open: it does when they are over
 	ended   *Event // how the turn ended, as far as it is known
 }
 
@@ -116,7 +117,7 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	case Session:
 		return one(agency.Evidence{Signal: agency.SignalSession, Conversation: e.Conversation, Model: e.Model})
 	case Working:
-		t.turn, t.working = true, true
+		t.turn, t.working, t.resting = true, true, false
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Resting:
 		return t.rest()
@@ -170,7 +171,11 @@ func (t *Talk) close(e *Event) []agency.Evidence {
 		t.closed = slices.Delete(t.closed, 0, 1)
 	}
 	t.closed = append(t.closed, c)
-	return []agency.Evidence{{Signal: agency.SignalAnswered, ID: e.ID}}
+	evidence := []agency.Evidence{{Signal: agency.SignalAnswered, ID: e.ID}}
+	if t.resting && len(t.open) == 0 {
+		evidence = append(evidence, t.rest()...)
+	}
+	return evidence
 }
 
 // receipt takes what the program says of something that agency said.
@@ -188,7 +193,7 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 	if e.Kind != Begun {
 		return nil
 	}
-	t.turn, t.ended = true, nil
+	t.turn, t.resting, t.ended = true, false, nil
 	return []agency.Evidence{{Signal: agency.SignalPrompt}}
 }
 
@@ -209,13 +214,18 @@ func (t *Talk) end(e *Event) []agency.Evidence {
 	return evidence
 }
 
-// rest ends the turn, once.
+// rest ends the turn, once. A turn that was not cut off goes on while requests are open: only their
+// own proof ends them.
 func (t *Talk) rest() []agency.Evidence {
 	ended := t.ended
 	if !t.turn {
 		return nil
 	}
-	t.turn, t.working, t.ended = false, false, nil
+	if len(t.open) > 0 && !t.cut() {
+		t.resting = true
+		return nil
+	}
+	t.turn, t.working, t.resting, t.ended = false, false, false, nil
 	switch {
 	case ended == nil:
 		return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
@@ -225,6 +235,10 @@ func (t *Talk) rest() []agency.Evidence {
 		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: ended.Text}}
 	}
 }
+
+// cut reports whether the turn was cut off, by an interruption or a failure. The agent says a moment
+// later that it rests.
+func (t *Talk) cut() bool { return t.ended != nil && (t.ended.Interrupted || t.ended.Failed) }
 
 func (t *Talk) indexOf(id string) int {
 	return slices.IndexFunc(t.open, func(a asked) bool { return a.ID == id })

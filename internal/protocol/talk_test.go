@@ -39,7 +39,36 @@ func asked(id string) protocol.Event {
 	return protocol.Event{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "Bash", Text: "ls \x1b[31m"}}
 }
 
-// An end of a turn is no rest while subagents ask, and a request ends by its own proof alone.
+// An agent that says that it rests while it asks still asks; it rests when that request is over.
+func TestRestWhileItAsks(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	hear(t, talk, protocol.Event{Kind: protocol.Working})
+	hear(t, talk, asked("a"))
+	if h := hear(t, talk, protocol.Event{Kind: protocol.Resting}); len(h.Evidence) != 0 {
+		t.Errorf("rest while it asks: %+v", h)
+	}
+	h := hear(t, talk, protocol.Event{Kind: protocol.Answered, ID: "a"})
+	if len(h.Evidence) != 2 || h.Evidence[0].ID != "a" || h.Evidence[1].Signal != agency.SignalTurnEnded {
+		t.Errorf("answered: %+v", h)
+	}
+}
+
+// A turn that was cut off is over at once: there is nothing to interrupt before the agent rests, too.
+func TestInterruptAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events)
+	hear(t, talk, protocol.Event{Kind: protocol.Working})
+	if _, err := talk.Frame(agency.Saying{Kind: agency.SaysInterrupt, ID: "i"}); err != nil {
+		t.Errorf("in a turn: %v", err)
+	}
+	hear(t, talk, protocol.Event{Kind: protocol.Ended, Interrupted: true})
+	if _, err := talk.Frame(agency.Saying{Kind: agency.SaysInterrupt, ID: "j"}); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+// The end of a turn does not prove that the agent rests, and a request ends only by its own proof.
 func TestRestIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	talk := protocol.New(&events)
