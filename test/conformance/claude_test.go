@@ -86,6 +86,7 @@ func TestClaude(t *testing.T) {
 		"a helper asks":          claudeSubagentAsks,
 		"two helpers ask":        claudeSubagentsAsk,
 		"asks twice":             claudeAsksTwice,
+		"usage grows":            claudeUsageGrows,
 	})
 }
 
@@ -99,6 +100,19 @@ func claudeTool(t *testing.T, binary string, a agent) {
 	tl.await(agency.Waiting)
 	tl.check(agency.Working, agency.Waiting)
 	f.asked(1) // with the tool's result
+}
+
+// claudeUsageGrows tests that an answer counts once, with its last figure: Claude Code writes a line
+// for each part of an answer, each with the tokens so far.
+func claudeUsageGrows(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, modelserver.Scenario{{Text: "I look.", Read: agency.InstructionsFile, Output: 159}, {Text: "I have read it.", Output: 40}})
+	run, tl := f.begin(a)
+	f.asked(1)
+	tl.await(agency.Waiting)
+	f.until("199 tokens of one model", func() bool {
+		u := f.show(run).Usage
+		return u.OutputTokens != nil && *u.OutputTokens == 199 && *u.InputTokens == 2 && len(u.Models) == 1 && u.Models[0].Output == 199
+	})
 }
 
 func claudePermissionDenied(t *testing.T, binary string, a agent) {

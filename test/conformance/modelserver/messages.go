@@ -57,7 +57,9 @@ func (messages) answer(w http.ResponseWriter, c *conversation, text string, made
 		"id": fmt.Sprintf("msg_%d", c.turns), "type": "message", "role": "assistant", "model": c.model, "content": blocks,
 		"stop_reason": stop, "stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 1},
 	}
+	whole := object{"output_tokens": max(c.output, 1)}
 	if !c.stream {
+		message["usage"] = object{"input_tokens": 1, "output_tokens": max(c.output, 1)}
 		if err := hold(); err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ func (messages) answer(w http.ResponseWriter, c *conversation, text string, made
 		e.send("content_block_delta", object{"index": i, "delta": delta})
 		e.send("content_block_stop", object{"index": i})
 	}
-	e.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 1}})
+	e.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": whole})
 	e.send("message_stop", object{})
 	return e.err
 }

@@ -33,6 +33,9 @@ type Turn struct {
 	// Cut ends the stream of the answer after its text, without the final event; only the chat API
 	// does it. The text counts as a turn.
 	Cut bool
+	// Output is how many tokens the whole answer has, 1 when it is 0; its first event says 1. Only
+	// the Messages API does it.
+	Output int
 	// Status, if set, is an HTTP error status that is sent instead of an answer; Failure describes
 	// it further.
 	Status  int

@@ -122,6 +122,7 @@ type conversation struct {
 	turns  int      // turns of the model so far
 	tools  map[string]tool
 	cut    bool            // the answer is cut off
+	output int             // tokens of the whole answer; only the Messages API tells them
 	format json.RawMessage // a JSON schema that the answer must follow
 }
 
@@ -167,7 +168,7 @@ func (s *Server) converse(d dialect) http.HandlerFunc {
 			refuse(w, turn.Status, cmp.Or(turn.Failure.Message, "scripted error"))
 			return
 		}
-		c.cut = turn.Cut
+		c.cut, c.output = turn.Cut, turn.Output
 		made, err := turn.call(c.tools)
 		if err != nil {
 			refuse(w, http.StatusBadRequest, err.Error())
