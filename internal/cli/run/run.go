@@ -253,6 +253,9 @@ func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	case cmd.Flags().Changed("prompt"):
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "" && o.OnTerminal() && term.Editor(o.Env) != "":
 		text, err = term.Edit(cmd.Context(), o.Env, "the task")
+		if err == nil && strings.TrimSpace(text) == "" {
+			err = agency.Errorf(agency.CodeUsage, "the editor left no task, so nothing is started").WithHint(`agency run "fix the login test"`)
+		}
 	case spec.Prompt.Text == "" && spec.Prompt.Path == "":
 		return agency.Errorf(agency.CodeUsage, "there is no task").WithHint(`agency run "fix the login test"`)
 	default:
