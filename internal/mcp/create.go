@@ -23,7 +23,7 @@ type creation struct {
 	Base       string              `json:"base,omitempty" jsonschema:"commit to start from; default HEAD"`
 	Branch     string              `json:"branch,omitempty"`
 	Headless   *bool               `json:"headless,omitempty"`
-	Mode       agency.Mode         `json:"mode,omitempty" jsonschema:"terminal, headless, protocol"`
+	Mode       agency.Mode         `json:"mode,omitempty"`
 	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"how it is kept apart"`
 	Network    agency.Network      `json:"network,omitempty" jsonschema:"what it reaches; allow: a list of hosts"`
 	Resources  agency.Resources    `json:"resources,omitzero" jsonschema:"limits: memory, disk, tmp (4g), pids, cpus, open_files"`

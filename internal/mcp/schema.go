@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,20 +15,37 @@ import (
 // reportWord is a status that an agent reports of itself.
 type reportWord string
 
-// schemaOf returns the schema of the arguments In. A type with a closed set of values lists them.
-func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
-	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+// closedSets returns the schemas of the types that have some values only.
+func closedSets() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[agency.Label]():        oneOf(agency.Labels()),
 		reflect.TypeFor[agency.AgentStatus]():  oneOf(agency.AgentStatuses()),
 		reflect.TypeFor[agency.OnFailure]():    oneOf([]agency.OnFailure{agency.StopOnFailure, agency.ContinueOnFailure, agency.AskOnFailure}),
 		reflect.TypeFor[agency.LandBy]():       oneOf([]agency.LandBy{agency.LandByQueue, agency.LandByNone}),
 		reflect.TypeFor[agency.Decision]():     oneOf([]agency.Decision{agency.Allow, agency.Deny}),
 		reflect.TypeFor[api.SessionAction]():   oneOf([]api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}),
+		reflect.TypeFor[agency.Mode]():         oneOf(agency.Modes()),
 		reflect.TypeFor[agency.SandboxLevel](): oneOf(agency.SandboxLevels()),
 		reflect.TypeFor[agency.Network]():      oneOf(agency.Networks()),
-		reflect.TypeFor[agency.Resources]():    {Type: "object"}, // the description names the keys in fewer words
 		reflect.TypeFor[reportWord]():          oneOf(reportWords()),
-	}})
+	}
+}
+
+// schemaOf returns the schema of the arguments In. A type with a closed set of values lists them; a
+// text with a type of its own that is none of closedSets is an error, so that no set is forgotten.
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	types := closedSets()
+	for _, f := range reflect.VisibleFields(t) {
+		typ := f.Type
+		if typ.Kind() == reflect.Slice || typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		if typ.Kind() == reflect.String && typ != reflect.TypeFor[string]() && types[typ] == nil {
+			return nil, fmt.Errorf("the values of %s, which %s of %s is, are in no schema", typ, f.Name, t)
+		}
+	}
+	types[reflect.TypeFor[agency.Resources]()] = &jsonschema.Schema{Type: "object"} // the description names the keys in fewer words
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, err
 	}

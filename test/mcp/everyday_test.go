@@ -2,27 +2,40 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"agency/docs"
+	"agency/internal/api"
 )
 
-// enum returns the values that an argument of a tool can have.
-func (c *client) enum(tool, argument string) []string {
+// argument is the schema of an argument of a tool.
+type argument struct {
+	Type, Description string
+	Enum              []string
+	Items             *argument
+}
+
+// values returns the values that an argument can have; none for any.
+func (a argument) values() []string {
+	if a.Items != nil {
+		return a.Items.Enum
+	}
+	return a.Enum
+}
+
+// arguments returns the arguments of each tool.
+func (c *client) arguments() map[string]map[string]argument {
 	c.t.Helper()
 	list, err := c.session.ListTools(c.t.Context(), nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	type property struct {
-		Enum  []string
-		Items struct{ Enum []string }
-	}
+	tools := map[string]map[string]argument{}
 	for _, t := range list.Tools {
-		if t.Name != tool {
-			continue
-		}
-		var schema struct{ Properties map[string]property }
+		var schema struct{ Properties map[string]argument }
 		data, err := json.Marshal(t.InputSchema)
 		if err == nil {
 			err = json.Unmarshal(data, &schema)
@@ -30,10 +43,77 @@ func (c *client) enum(tool, argument string) []string {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		p := schema.Properties[argument]
-		return append(p.Enum, p.Items.Enum...)
+		tools[t.Name] = schema.Properties
 	}
-	return nil
+	return tools
+}
+
+// component is a schema of docs/openapi.json.
+type component struct {
+	Ref        string `json:"$ref"`
+	Properties map[string]component
+	Enum       []string
+	Items      *component
+	AnyOf      []component
+}
+
+// closedKeys adds the keys in a schema that have a closed set of values, with those, to keys.
+func closedKeys(schemas map[string]component, s component, key string, keys map[string][]string) {
+	if s.Ref != "" {
+		s = schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+	}
+	if len(s.Enum) > 0 && s.Enum[0] != "" {
+		keys[key] = s.Enum
+	}
+	if s.Items != nil {
+		closedKeys(schemas, *s.Items, key, keys)
+	}
+	for _, other := range s.AnyOf {
+		closedKeys(schemas, other, key, keys)
+	}
+	for name, property := range s.Properties {
+		closedKeys(schemas, property, name, keys)
+	}
+}
+
+// onlyWords is a description that lists words and says no more.
+var onlyWords = regexp.MustCompile(`^(one of:? )?[a-z_]+(, [a-z_]+)*(,|,? or) [a-z_]+$`)
+
+// An argument whose operation takes some values only, or whose description lists them, has them in
+// its schema.
+func TestEveryClosedSet(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	tools := connect(t, f, f.Repo, nil, "--tools", "all").arguments()
+	var doc struct {
+		Components struct{ Schemas map[string]component }
+	}
+	if err := json.Unmarshal([]byte(docs.OpenAPI), &doc); err != nil {
+		t.Fatal(err)
+	}
+	closed := map[string]map[string][]string{} // by tool and argument
+	for _, op := range api.Operations() {
+		if op.Tool != nil {
+			closed[op.Tool.Name] = map[string][]string{}
+			closedKeys(doc.Components.Schemas, component{Ref: op.Request.Name()}, "", closed[op.Tool.Name])
+		}
+	}
+	found := 0
+	for tool, arguments := range tools {
+		for name, a := range arguments {
+			switch want, ok := closed[tool][name]; {
+			case ok && len(a.values()) == 0:
+				t.Errorf("%s of %s can only be %q, and its schema does not say so", name, tool, want)
+			case ok:
+				found++
+			case len(a.values()) == 0 && onlyWords.MatchString(a.Description) && a.Description != "names, handles or ids":
+				t.Errorf("%s of %s has no enum, and its description lists values: %q", name, tool, a.Description)
+			}
+		}
+	}
+	if found < 4 { // decision, mode, sandbox and network
+		t.Errorf("only %d arguments have a closed set by their operations: %v", found, closed)
+	}
 }
 
 // Where only some values are right, the schema lists them.
@@ -41,9 +121,11 @@ func TestClosedSets(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := connect(t, f, f.Repo, nil, "--tools", "all")
+	tools := c.arguments()
 	for _, tt := range []struct{ tool, argument, want string }{
 		{"run_create", "sandbox", "process"},
 		{"run_create", "network", "none"},
+		{"run_create", "mode", "protocol"},
 		{"run_list", "status", "needs input"},
 		{"run_wait", "for", "ready for review"},
 		{"run_answer", "decision", "allow"},
@@ -52,7 +134,7 @@ func TestClosedSets(t *testing.T) {
 		{"session_plan", "on_failure", "stop"},
 		{"session_show", "status", "cancelled"},
 	} {
-		if got := c.enum(tt.tool, tt.argument); !slices.Contains(got, tt.want) {
+		if got := tools[tt.tool][tt.argument].values(); !slices.Contains(got, tt.want) {
 			t.Errorf("%s of %s can be %q, which lacks %q", tt.argument, tt.tool, got, tt.want)
 		}
 	}
