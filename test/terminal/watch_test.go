@@ -132,8 +132,16 @@ func TestWatchKeys(t *testing.T) {
 	p := shell(t, server(t, f), 100, 24)
 	p.enters("clear; agency ls --watch; echo left with $?")
 	p.until("the list", func(screen string) bool { return strings.Count(screen, "active") == 2 })
+	p.types("jjk") // two is the newest, so one is the second; k goes back to two
+	p.types("x")
+	p.shows("x again: stop two")
 	p.types("j")
-	p.types("j") // two is the newest, so one is the second
+	p.types("l")
+	p.until("the log of one in place of the list", func(screen string) bool {
+		return strings.Contains(screen, "hello from the agent") && strings.Contains(screen, "(any key: back to the list)")
+	})
+	p.types(" ")
+	p.until("the list", func(screen string) bool { return strings.Count(screen, "active") == 2 })
 	p.keys("Enter")
 	p.shows("hello from the agent")
 	p.shows("F12: leave")
