@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/creack/pty"
 	"go.uber.org/goleak"
 
 	"agency"
@@ -442,6 +444,39 @@ func TestUnrouted(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("%q is shown too", <-seen)
 	}
+}
+
+// The terminals ring once for each alert that they show, and not for its reminders.
+func TestUnroutedRings(t *testing.T) {
+	t.Parallel()
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = screen.Close(); _ = tty.Close() }()
+	show := func(_ context.Context, text string) (int, error) {
+		_, err := tty.WriteString("[" + text + "]")
+		return 1, err
+	}
+	terminals := func(context.Context) ([]string, error) { return []string{tty.Name()}, nil }
+	n := notify.New(notify.Settings{
+		Unrouted: notify.NewTerminals(show, terminals), Zone: time.UTC, Outbox: openOutbox(t, filepath.Join(t.TempDir(), "agency.db")),
+		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+	start(t, n)
+	again, other := notice("n2"), notice("n3")
+	again.Reminder = true
+	other.Body = "exit 2"
+	enqueue(t, n, notice("n1"), again, other)
+	if err := screen.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	want := "[agency: fix-login failed: exit 1]\a[agency: fix-login failed: exit 2]\a"
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(screen, got); err != nil || string(got) != want {
+		t.Errorf("the terminal shows %q, %v, want %q", got[:n], err, want)
+	}
+	n.Stop()
 }
 
 // broken is an outbox that cannot write for a while.
