@@ -30,7 +30,7 @@ func (d *Daemon) routes() *http.ServeMux {
 	routeAlerts(d, mux)
 	routeMaintenance(d, mux)
 	routeStreams(d, mux)
-	wrappers := &wrappers{sup: d.sup, tmux: d.tmux, log: d.Log}
+	wrappers := &wrappers{accepts: d.sup.Wrappers, tmux: d.tmux, log: d.Log}
 	mux.HandleFunc("GET "+api.WrapperPath, wrappers.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, nil, agency.Errorf(agency.CodeUsage, "there is no %s %s", r.Method, r.URL.Path))

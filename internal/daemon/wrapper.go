@@ -39,7 +39,7 @@ func upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
 
 // wrappers serves the connections of wrappers.
 type wrappers struct {
-	sup      *supervisor.Supervisor
+	accepts  *supervisor.Wrappers
 	tmux     *tmux.Tmux
 	log      *slog.Logger
 	refusals refusals
@@ -86,7 +86,7 @@ func (s *wrappers) greet(ctx context.Context, link *runner.Link) (agency.Wrapper
 	if peer, _ := ctx.Value(peerKey{}).(int); peer != hello.Wrapper.PID {
 		hello.Wrapper = agency.Process{} // what a process reports under another process's id is not trusted
 	}
-	if err = s.sup.Connect(ctx, hello, link); err == nil {
+	if err = s.accepts.Connect(ctx, hello, link); err == nil {
 		return hello, nil
 	}
 	s.refusals.warn(s.log, time.Now(), "refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
@@ -103,13 +103,13 @@ func (s *wrappers) greet(ctx context.Context, link *runner.Link) (agency.Wrapper
 // and the wrapper connects again.
 func (s *wrappers) hear(ctx context.Context, link *runner.Link, id agency.RunID, attempt int) {
 	defer func() { _ = link.Close() }()
-	defer s.sup.Disconnect(id, attempt, link)
+	defer s.accepts.Disconnect(id, attempt, link)
 	defer func() {
 		if defect := recover(); defect != nil {
 			s.log.Error("wrapper connection failed", "run", id, "defect", defect, "stack", string(debug.Stack()))
 		}
 	}()
-	err := link.Serve(func(u agency.WrapperUpdate) error { return s.sup.Update(ctx, id, attempt, u) })
+	err := link.Serve(func(u agency.WrapperUpdate) error { return s.accepts.Update(ctx, id, attempt, u) })
 	if err != nil {
 		s.log.Debug("wrapper connection ended", "run", id, "err", err)
 	}

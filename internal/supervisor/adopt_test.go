@@ -99,7 +99,7 @@ func TestGoIsRepeated(t *testing.T) {
 			broken.GoFunc = func() error { return errBoom }
 			broken.CloseFunc = func() {
 				w.call(func() {
-					w.sup.Disconnect(p.id, 1, broken)
+					w.sup.Wrappers.Disconnect(p.id, 1, broken)
 					p.link = &fakeLink{GoFunc: p.run, StopFunc: broken.StopFunc}
 					_ = p.connect()
 				})

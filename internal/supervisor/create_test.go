@@ -148,7 +148,7 @@ var failures = map[string]struct {
 			}
 			e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
 			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
-			return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
+			return w.sup.Wrappers.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 		}
 	}},
 	"step files":    failingStep("files"),
@@ -240,7 +240,7 @@ func TestRemoveBesideAnUndo(t *testing.T) {
 			id = l.RunID
 			e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
 			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
-			return w.sup.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
+			return w.sup.Wrappers.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 		}
 		w.call(func() { _, _ = w.createRun(context.Background(), w.request("broken")) })
 		time.Sleep(500 * time.Millisecond)

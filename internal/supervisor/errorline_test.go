@@ -60,7 +60,7 @@ func (p *printer) tells() {
 	p.Helper()
 	time.Sleep(2 * time.Second)
 	now := time.Now()
-	if err := p.w.sup.Update(p.Context(), p.r.ID, 1, agency.WrapperUpdate{Output: &now}); err != nil {
+	if err := p.w.sup.Wrappers.Update(p.Context(), p.r.ID, 1, agency.WrapperUpdate{Output: &now}); err != nil {
 		p.Fatal(err)
 	}
 	time.Sleep(2 * time.Second)

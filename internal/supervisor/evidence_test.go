@@ -197,7 +197,7 @@ func TestScreen(t *testing.T) {
 			w.tmux.Screen = text
 			w.tmux.mu.Unlock()
 			now := time.Now()
-			if err := w.sup.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Output: &now}); err != nil {
+			if err := w.sup.Wrappers.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Output: &now}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Second)

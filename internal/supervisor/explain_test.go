@@ -73,7 +73,7 @@ func TestUnseen(t *testing.T) {
 			t.Errorf("connected it is %s, after %d looks at tmux", got, looks.Load())
 		}
 		w.tmux.vanish(r.Session())
-		w.sup.Disconnect(p.id, p.attempt, p.link)
+		w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 		time.Sleep(rescan + time.Second)
 		synctest.Wait()
 		if got := w.label(r.ID); got != agency.Idle || looks.Load() == 0 {

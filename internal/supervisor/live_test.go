@@ -24,11 +24,11 @@ func TestFencing(t *testing.T) {
 		"its hash":    {RunID: r.ID, Attempt: 1, Token: agency.TokenHash(p.token)},
 	} {
 		link := &fakeLink{}
-		if err := w.sup.Connect(t.Context(), hello, link); !agency.IsCode(err, agency.CodePermissionDenied) {
+		if err := w.sup.Wrappers.Connect(t.Context(), hello, link); !agency.IsCode(err, agency.CodePermissionDenied) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if err := w.sup.Connect(t.Context(), agency.WrapperHello{RunID: r.ID, Attempt: 2, Token: p.token}, &fakeLink{}); err == nil {
+	if err := w.sup.Wrappers.Connect(t.Context(), agency.WrapperHello{RunID: r.ID, Attempt: 2, Token: p.token}, &fakeLink{}); err == nil {
 		t.Error("an attempt that does not exist was let in")
 	}
 	if p.link.closed {
@@ -46,7 +46,7 @@ func TestFencing(t *testing.T) {
 	if err := p.update(); err != nil {
 		t.Fatal(err)
 	}
-	w.sup.Disconnect(p.id, 1, second.link)
+	w.sup.Wrappers.Disconnect(p.id, 1, second.link)
 	if after := w.run(r.ID); after.Attempt.State != agency.Running || !after.UpdatedAt.Equal(before.UpdatedAt) {
 		t.Errorf("got %+v", after.Attempt)
 	}
@@ -76,7 +76,7 @@ func TestReconnect(t *testing.T) {
 	if !old.closed || p.link.closed {
 		t.Errorf("old closed %v, new closed %v", old.closed, p.link.closed)
 	}
-	w.sup.Disconnect(p.id, 1, old) // late
+	w.sup.Wrappers.Disconnect(p.id, 1, old) // late
 	if _, d, err := w.sup.Query.Show(t.Context(), "fix-login"); err != nil || !d.Connected {
 		t.Errorf("got %+v, %v", d, err)
 	}
@@ -114,7 +114,7 @@ func TestReconnectLeavesNoWatch(t *testing.T) {
 	w := newWorld(t)
 	_, p := w.started("fix-login")
 	for range 3 {
-		w.sup.Disconnect(p.id, 1, p.link)
+		w.sup.Wrappers.Disconnect(p.id, 1, p.link)
 		if err := p.connect(); err != nil {
 			t.Fatal(err)
 		}

@@ -118,18 +118,3 @@ func grant(r *agency.Run, entry string, scope agency.GrantScope, now time.Time) 
 	a.Network = &use
 	return []agency.EventDraft{{Type: agency.NetworkGranted, Data: given}}, nil
 }
-
-// allowAgain gives a wrapper that has connected the hosts that its run was granted.
-func (s *Supervisor) allowAgain(r *agency.Run, link Link) {
-	entries := agency.Entries(r.Attempt.Network.Grants(false))
-	if len(entries) == 0 {
-		return
-	}
-	s.life.Go(func() {
-		ctx, cancel := context.WithTimeout(s.life.ctx, allowTime)
-		defer cancel()
-		if err := link.Allow(ctx, entries); err != nil && ctx.Err() == nil {
-			s.Log.Warn("allow hosts again", "run", r.ID, "err", err)
-		}
-	})
-}

@@ -23,10 +23,10 @@ func TestAllowedHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused := agency.NetworkUse{Hosts: []string{}, Refused: []agency.Refusal{{Host: "a.example:443", Entry: "a.example", Count: 1}}}
-		if err := w.sup.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Network: &refused}); err != nil {
+		if err := w.sup.Wrappers.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Network: &refused}); err != nil {
 			t.Fatal(err)
 		}
-		w.sup.Disconnect(r.ID, 1, p.link)
+		w.sup.Wrappers.Disconnect(r.ID, 1, p.link)
 		for entry, scope := range map[string]agency.GrantScope{"a.example": agency.GrantOnce, "b.example": agency.GrantRun} {
 			if _, reached, err := w.sup.AllowHost(t.Context(), "fix-login", entry, scope); err != nil || reached {
 				t.Fatalf("%s: reached %t, %v", entry, reached, err)

@@ -182,7 +182,7 @@ func (s *story) act(t *rapid.T, i int, action string) {
 		s.w.restart()
 		s.greeted = true
 	case action == "disconnect":
-		s.w.sup.Disconnect(s.p.id, 1, s.p.link)
+		s.w.sup.Wrappers.Disconnect(s.p.id, 1, s.p.link)
 	case action == "stop":
 		_, err := s.w.store.ChangeRun(context.Background(), s.p.id, s.stop)
 		fine(t, err)
@@ -227,7 +227,7 @@ func (s *story) saveStart() {
 
 // update sends what the wrapper knows.
 func (s *story) update(t *rapid.T, exit *agency.Exit) {
-	fine(t, s.w.sup.Update(context.Background(), s.p.id, 1, agency.WrapperUpdate{Start: s.started(), Exit: exit}))
+	fine(t, s.w.sup.Wrappers.Update(context.Background(), s.p.id, 1, agency.WrapperUpdate{Start: s.started(), Exit: exit}))
 }
 
 // stop is a client's request for a stop while it sees the run running.
@@ -274,8 +274,8 @@ func TestDisconnectOfADeadWrapper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
-		w.sup.Disconnect(p.id, 1, &fakeLink{}) // of an older connection: no effect
-		w.sup.Disconnect(p.id, 1, p.link)
+		w.sup.Wrappers.Disconnect(p.id, 1, &fakeLink{}) // of an older connection: no effect
+		w.sup.Wrappers.Disconnect(p.id, 1, p.link)
 		time.Sleep(time.Minute)
 		if got := w.run(r.ID).Attempt.State; got != agency.Running {
 			t.Fatalf("the wrapper lives and the attempt is %s", got)
@@ -437,7 +437,7 @@ func TestStopBySignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p := w.started("fix-login")
-		w.sup.Disconnect(p.id, 1, p.link)
+		w.sup.Wrappers.Disconnect(p.id, 1, p.link)
 		w.attempts.SignalFunc = func(to agency.Process, _ syscall.Signal) error {
 			if to != p.start.Wrapper {
 				t.Errorf("signal to %+v", to)

@@ -66,7 +66,7 @@ func TestProtocolTouchesNoTerminal(t *testing.T) {
 		}
 		w.sup.Observer.Look(t.Context(), r.ID)
 		w.sup.Observer.LookAtDialog(t.Context(), r.ID)
-		if err := w.sup.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Output: new(time.Now()), Changed: new(time.Now())}); err != nil {
+		if err := w.sup.Wrappers.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Output: new(time.Now()), Changed: new(time.Now())}); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute) // of the bubble: every timer of the observer has fired
@@ -116,7 +116,7 @@ func TestWrapperIsReplaced(t *testing.T) {
 		}
 		die := func(p *wrapper) {
 			w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
-			w.sup.Disconnect(p.id, p.attempt, p.link)
+			w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 			time.Sleep(time.Second)
 		}
 		die(p)
@@ -141,7 +141,7 @@ func TestHeldExit(t *testing.T) {
 		w.attempts.change(p.dir, func(h *onHost) {
 			h.locked, h.held = false, &agency.Exit{RunID: r.ID, Attempt: 1, EndedBy: agency.EndedByRunner, EndedAt: time.Now(), ExitCode: 3}
 		})
-		w.sup.Disconnect(p.id, p.attempt, p.link)
+		w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 		time.Sleep(time.Second)
 		if a := w.run(r.ID).Attempt; a.State != agency.Failed || a.ExitCode == nil || *a.ExitCode != 3 || a.EndedBy != agency.EndedByRunner {
 			t.Errorf("got %+v", a)

@@ -79,7 +79,7 @@ func TestASlowSettleLeavesTheNextAttempt(t *testing.T) {
 		w.attempts.change(first.dir, func(h *onHost) { h.locked = false })
 		go func() { settled <- w.sup.Settle(context.Background(), stale) }()
 		<-ending
-		w.sup.Disconnect(first.id, first.attempt, first.link)
+		w.sup.Wrappers.Disconnect(first.id, first.attempt, first.link)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		w.tmux.OnStart = func(l agency.Launch) error {
@@ -163,5 +163,5 @@ func TestARescanDoesNotWriteWhatIsOver(t *testing.T) {
 // die kills a wrapper without an exit record.
 func (p *wrapper) die() {
 	p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
-	p.w.sup.Disconnect(p.id, p.attempt, p.link)
+	p.w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 }

@@ -47,7 +47,7 @@ func TestOnlyTheUserForces(t *testing.T) {
 			w.call(func() { _, _ = w.sup.ResumeRun(context.Background(), req) })
 		}, 0},
 		"a new connection": {func(w *world, _ *agency.Run, p *wrapper) {
-			w.sup.Disconnect(p.id, 1, p.link)
+			w.sup.Wrappers.Disconnect(p.id, 1, p.link)
 			if err := p.connect(); err != nil {
 				w.t.Error(err)
 			}
@@ -102,7 +102,7 @@ func TestStopBySignalAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p, _, _ := w.lingering("fix-login", 5*time.Second)
-		w.sup.Disconnect(p.id, 1, p.link)
+		w.sup.Wrappers.Disconnect(p.id, 1, p.link)
 		var signals []syscall.Signal
 		w.attempts.SignalFunc = func(_ agency.Process, sig syscall.Signal) error {
 			if sig != syscall.SIGCONT {

@@ -293,6 +293,7 @@ type Supervisor struct {
 	Standbys  *standby.Pool
 	Input     *Input
 	settler   *settler
+	Wrappers  *Wrappers
 	launcher  *launcher
 	remover   *remover
 	Query     *Query
@@ -323,6 +324,9 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.settler = &settler{
 		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
 		attempts: deps.Attempts, sandbox: deps.Sandbox, wrapper: settings.Wrapper, log: deps.Log, now: deps.Now, life: s.life,
+	}
+	s.Wrappers = &Wrappers{
+		store: s.Records, live: s.Live, observer: s.Observer, settler: s.settler, attempts: deps.Attempts, log: deps.Log, life: s.life,
 	}
 	s.remover = &remover{
 		store: s.Records, repos: s.Repos, work: s.Work, settler: s.settler, views: s.views, git: deps.Git, tmux: deps.Tmux, log: deps.Log, now: deps.Now,

@@ -274,11 +274,11 @@ func (p *wrapper) hello() agency.WrapperHello {
 }
 
 func (p *wrapper) connect() error {
-	return p.w.sup.Connect(context.Background(), p.hello(), p.link)
+	return p.w.sup.Wrappers.Connect(context.Background(), p.hello(), p.link)
 }
 
 func (p *wrapper) update() error {
-	return p.w.sup.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit})
+	return p.w.sup.Wrappers.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit})
 }
 
 // begin connects, and starts the runner when it may.
@@ -297,7 +297,7 @@ func (p *wrapper) end(e agency.Exit) error {
 	p.w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
 	err := p.update()
 	p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
-	p.w.sup.Disconnect(p.id, p.attempt, p.link)
+	p.w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 	return err
 }
 

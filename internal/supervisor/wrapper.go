@@ -4,21 +4,34 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"log/slog"
 
 	"agency"
 	"agency/internal/supervisor/observe"
 )
 
+// Wrappers takes what connected wrappers say. It decides which of them may speak for a run, and
+// brings their reports into the record.
+type Wrappers struct {
+	store    *Records
+	live     *Live
+	observer *observe.Observer
+	settler  *settler
+	attempts Attempts
+	log      *slog.Logger
+	life     *life
+}
+
 // Connect accepts a wrapper's introduction. A wrapper of an older attempt, of a final one, or with
 // another token is refused with E_PERMISSION_DENIED ("fenced"): it must not speak for the run.
 // After other errors it may try again. An earlier link of the same attempt is closed. The caller
 // passes every update to Update and the end of the connection to Disconnect.
-func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
-	r, err := s.Records.Run(ctx, hello.RunID)
+func (w *Wrappers) Connect(ctx context.Context, hello agency.WrapperHello, link Link) error {
+	r, err := w.store.Run(ctx, hello.RunID)
 	if err != nil {
 		return err
 	}
-	hash, err := s.Records.TokenHash(ctx, hello.RunID, hello.Attempt)
+	hash, err := w.store.TokenHash(ctx, hello.RunID, hello.Attempt)
 	if err != nil {
 		return err
 	}
@@ -30,7 +43,7 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 	}
 	if r.Attempt.State == agency.Running {
 		// Before anything changes here: when it fails, the wrapper tries again.
-		_, err := s.Records.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
+		_, err := w.store.fact(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {
 			if r.Attempt.Number != hello.Attempt || r.Attempt.State.Final() {
 				return nil, refusal(r, hello.Attempt)
 			}
@@ -40,30 +53,30 @@ func (s *Supervisor) Connect(ctx context.Context, hello agency.WrapperHello, lin
 			return err
 		}
 	}
-	s.Observer.Track(r)
-	old, ok := s.Live.connect(ctx, r, &hello, link)
+	w.observer.Track(r)
+	old, ok := w.live.connect(ctx, r, &hello, link)
 	if !ok {
 		return refusal(r, hello.Attempt)
 	}
-	s.Observer.SetSeen(r.ID)
+	w.observer.SetSeen(r.ID)
 	if old != nil {
 		_ = old.Close()
 	}
 	if r.Attempt.State == agency.Running {
-		s.Observer.WatchAgent(r)
+		w.observer.WatchAgent(r)
 	}
 	// If the end was recorded before the attempt was tracked here, nothing else will forget it.
-	switch now, err := s.Records.Run(ctx, r.ID); {
+	switch now, err := w.store.Run(ctx, r.ID); {
 	case err != nil:
-		s.Disconnect(r.ID, hello.Attempt, link)
+		w.Disconnect(r.ID, hello.Attempt, link)
 		return err
 	case now.Attempt.Number != hello.Attempt || now.Attempt.State.Final():
-		s.settler.forget(now, hello.Attempt)
+		w.settler.forget(now, hello.Attempt)
 		return refusal(now, hello.Attempt)
 	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
-		s.life.Go(func() { s.settler.finishStop(r) })
+		w.life.Go(func() { w.settler.finishStop(r) })
 	default:
-		s.allowAgain(now, link)
+		w.allowAgain(now, link)
 	}
 	return nil
 }
@@ -80,40 +93,40 @@ func refusal(r *agency.Run, attempt int) error {
 // Update records what a connected wrapper reports. When it returns nil, the update is in the
 // record, or it is in memory and the wrapper's own record, which the next daemon reads, is on the
 // disk.
-func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
+func (w *Wrappers) Update(ctx context.Context, id agency.RunID, attempt int, u agency.WrapperUpdate) error {
 	if u.Output != nil {
-		s.Observer.Printed(id, attempt, &u)
+		w.observer.Printed(id, attempt, &u)
 	}
 	if len(u.Spans) > 0 {
-		s.Live.change(id, func(l *live) { l.spans = u.Spans })
+		w.live.change(id, func(l *live) { l.spans = u.Spans })
 	}
 	if u.Network != nil {
-		if err := s.settler.recordNetwork(ctx, id, attempt, u.Network); err != nil {
+		if err := w.settler.recordNetwork(ctx, id, attempt, u.Network); err != nil {
 			return err
 		}
 	}
 	if u.Limits != nil {
-		if err := s.settler.recordLimits(ctx, id, attempt, u.Limits); err != nil {
+		if err := w.settler.recordLimits(ctx, id, attempt, u.Limits); err != nil {
 			return err
 		}
 	}
 	if u.Start == nil && u.Exit == nil {
 		return nil
 	}
-	if err := s.settler.record(ctx, id, attempt, u.Start, u.Exit); err != nil {
+	if err := w.settler.record(ctx, id, attempt, u.Start, u.Exit); err != nil {
 		return err
 	}
 	if u.Exit != nil {
-		if err := s.keptOnDisk(ctx, id, attempt); err != nil {
+		if err := w.keptOnDisk(ctx, id, attempt); err != nil {
 			return err
 		}
 	}
 	if u.Exit != nil && u.Exit.EndedBy == agency.EndedByStartFailed && attempt == 1 {
 		// Not in this goroutine: an undo waits for the wrapper's end, and the wrapper for its
 		// answer.
-		s.life.Go(func() {
-			if err := s.settler.undoUnstarted(s.life.ctx, id); err != nil && s.life.ctx.Err() == nil {
-				s.Log.Error("undo creation", "run", id, "err", err)
+		w.life.Go(func() {
+			if err := w.settler.undoUnstarted(w.life.ctx, id); err != nil && w.life.ctx.Err() == nil {
+				w.log.Error("undo creation", "run", id, "err", err)
 			}
 		})
 	}
@@ -122,12 +135,12 @@ func (s *Supervisor) Update(ctx context.Context, id agency.RunID, attempt int, u
 
 // keptOnDisk fails when the end of an attempt is in memory only: its wrapper keeps its exit until
 // the disk has it.
-func (s *Supervisor) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
-	r, err := s.Records.Run(ctx, id)
+func (w *Wrappers) keptOnDisk(ctx context.Context, id agency.RunID, attempt int) error {
+	r, err := w.store.Run(ctx, id)
 	if err != nil || !r.Unrecorded {
 		return err
 	}
-	if exit, err := s.Attempts.ReadExit(observe.AttemptDir(r.Dir, attempt)); err != nil || exit == nil {
+	if exit, err := w.attempts.ReadExit(observe.AttemptDir(r.Dir, attempt)); err != nil || exit == nil {
 		return errors.Join(errUnrecorded(r), err)
 	}
 	return nil
@@ -139,9 +152,24 @@ func errUnrecorded(r *agency.Run) error {
 
 // Disconnect handles the end of a wrapper's connection. A wrapper that ended with it is settled
 // now; a live one connects again by itself.
-func (s *Supervisor) Disconnect(id agency.RunID, attempt int, link Link) {
-	if mine := s.Live.disconnect(id, attempt, link); !mine || s.life.ctx.Err() != nil {
+func (w *Wrappers) Disconnect(id agency.RunID, attempt int, link Link) {
+	if mine := w.live.disconnect(id, attempt, link); !mine || w.life.ctx.Err() != nil {
 		return
 	}
-	s.life.Go(func() { s.settler.settleWhenDead(id, soon) })
+	w.life.Go(func() { w.settler.settleWhenDead(id, soon) })
+}
+
+// allowAgain gives a wrapper that has connected the hosts that its run was granted.
+func (w *Wrappers) allowAgain(r *agency.Run, link Link) {
+	entries := agency.Entries(r.Attempt.Network.Grants(false))
+	if len(entries) == 0 {
+		return
+	}
+	w.life.Go(func() {
+		ctx, cancel := context.WithTimeout(w.life.ctx, allowTime)
+		defer cancel()
+		if err := link.Allow(ctx, entries); err != nil && ctx.Err() == nil {
+			w.log.Warn("allow hosts again", "run", r.ID, "err", err)
+		}
+	})
 }
