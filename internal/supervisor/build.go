@@ -164,7 +164,7 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 		{name: stepSetup, do: func() error { return la.doSetup(ctx, l) }},
 		{name: stepSession, more: true, do: func() error {
 			// The session of the previous attempt was kept for its last screen.
-			if err := la.settler.killSession(ctx, l.run); err != nil {
+			if err := la.settler.sessions.kill(ctx, l.run); err != nil {
 				return err
 			}
 			return la.startSession(ctx, l)

@@ -18,7 +18,7 @@ func (s *settler) endStart(ctx context.Context, r *agency.Run) error {
 	if err := removeLaunch(r); err != nil {
 		return err
 	}
-	if err := s.endSession(ctx, r, nil); err != nil {
+	if err := s.sessions.end(ctx, r, nil); err != nil {
 		return err
 	}
 	// A wrapper that did start notices the end of its session and stops its runner, within the
@@ -66,61 +66,11 @@ func (s *settler) stopAndAwait(ctx context.Context, r *agency.Run, how urgency) 
 		return agency.Errorf(agency.CodeCleanupFailed, "%s was asked to stop but is still alive: %w", r.Ref(), err).WithHint("agency doctor")
 	}
 	killpoint.At("stop.ended")
-	if err := s.endSession(ctx, r, l); err != nil {
+	if err := s.sessions.end(ctx, r, l); err != nil {
 		return err
 	}
 	killpoint.At("stop.session")
 	return nil
-}
-
-// endStopped ends the session of an attempt that is recorded as stopped. The caller of the stop
-// does so too, but may have given up, or may have ended with an earlier daemon.
-func (s *settler) endStopped(r *agency.Run) {
-	if r.Attempt.State != agency.Killed {
-		return
-	}
-	l := s.live.watched(r)
-	s.life.Go(func() {
-		if err := s.endSession(s.life.ctx, r, l); err != nil && s.life.ctx.Err() == nil {
-			s.log.Warn("end session", "run", r.ID, "err", err)
-			s.sessionLeft.Store(true)
-		}
-	})
-}
-
-// endSession ends the session of an attempt that is over, unless a later attempt has begun: the
-// session is named after the run and may belong to the later attempt. It does so once per known,
-// which may be nil: a tmux server whose last session has just ended answers the next command in
-// many ways.
-func (s *settler) endSession(ctx context.Context, r *agency.Run, known *live) error {
-	unlock, err := s.locks.Lock(ctx, "session "+string(r.ID))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if now, err := s.store.Run(ctx, r.ID); err != nil || now.Attempt.Number != r.Attempt.Number {
-		return err
-	}
-	if known == nil {
-		return s.killSession(ctx, r)
-	}
-	if s.live.hasEndedSession(known) {
-		return nil
-	}
-	if err := s.killSession(ctx, r); err != nil {
-		return err
-	}
-	s.live.setSessionEnded(known)
-	return nil
-}
-
-// killSession ends a run's tmux session. A missing session is not an error.
-func (s *settler) killSession(ctx context.Context, r *agency.Run) error {
-	err := s.tmux.Kill(ctx, r.Session())
-	if agency.IsCode(err, agency.CodeTmuxSessionNotFound) || agency.IsCode(err, agency.CodeTmuxNotFound) {
-		return nil
-	}
-	return err
 }
 
 // stopWrapper tells the wrapper to end its runner: over the link, or with a signal when there is no

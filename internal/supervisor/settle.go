@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"agency"
@@ -19,8 +17,8 @@ import (
 // settler makes the record agree with what is true on this host, and ends what has to end:
 // processes, sessions, failed starts.
 //
-// Locks are taken in this order: that of a run (Records), "undo" of it, "session" of it, and then
-// those of a repository, of the files that mirror the record, and of the parts below.
+// Locks are taken in this order: that of a run (Records), "undo" of it, that of its session, and
+// then those of a repository, of the files that mirror the record, and of the parts below.
 type settler struct {
 	store    *Records
 	live     *Live
@@ -36,10 +34,10 @@ type settler struct {
 	log      *slog.Logger
 	now      func() time.Time
 
+	sessions *sessionEnder
+
 	life  *life
 	locks keyed.Locks // serialises the ends of one run
-
-	sessionLeft atomic.Bool // a session that has to end could not be ended
 }
 
 // life is the time from Start to Stop.
@@ -106,7 +104,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 		s.observer.WatchAgent(r)
 	}
 	if ended {
-		s.endStopped(r)
+		s.sessions.afterStop(r)
 		s.removeContainer(r)
 	}
 	switch {
@@ -315,7 +313,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 	killpoint.At("settle.recorded")
 	if changed {
 		s.views.write(ctx, settled)
-		s.endStopped(settled)
+		s.sessions.afterStop(settled)
 		s.removeContainer(settled)
 	}
 	s.forget(settled, r.Attempt.Number)
@@ -459,7 +457,7 @@ func (s *Supervisor) reconcile(ctx context.Context) error {
 			s.life.Go(func() { s.settler.adoptLater(kept[i].ID) })
 		}
 	}
-	return s.settler.endSessions(ctx)
+	return s.settler.sessions.endLeft(ctx)
 }
 
 // adopt settles a run that an earlier daemon left live, and decides whether its start continues.
@@ -543,33 +541,6 @@ func (s *settler) undoUnstarted(ctx context.Context, id agency.RunID) error {
 		return nil
 	}
 	return s.undo(ctx, r, agency.Errorf(a.ErrorCode, "%s", a.Error))
-}
-
-// endSessions ends the sessions of killed and removed runs that a stop or a removal could not end,
-// because the daemon died or tmux failed. All other sessions stay.
-func (s *settler) endSessions(ctx context.Context) error {
-	sessions, err := s.tmux.Sessions(ctx)
-	if err != nil {
-		s.log.Warn("list sessions", "err", err) // without tmux there are none
-		s.sessionLeft.Store(true)
-		return nil
-	}
-	for _, name := range sessions {
-		r, err := s.store.Run(ctx, agency.RunID(strings.TrimPrefix(name, agency.SessionPrefix)))
-		switch {
-		case agency.IsCode(err, agency.CodeRunNotFound):
-			continue // not one of agency's; doctor reports it
-		case err != nil:
-			return fmt.Errorf("read the run of session %s: %w", name, err)
-		}
-		if r.RemovedAt != nil || r.Attempt.State == agency.Killed {
-			if err := s.endSession(ctx, r, nil); err != nil {
-				s.log.Warn("end session", "run", r.ID, "err", err)
-				s.sessionLeft.Store(true)
-			}
-		}
-	}
-	return nil
 }
 
 // track tracks and watches an attempt that has not ended.

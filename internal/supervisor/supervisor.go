@@ -324,6 +324,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.settler = &settler{
 		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
 		attempts: deps.Attempts, sandbox: deps.Sandbox, wrapper: settings.Wrapper, log: deps.Log, now: deps.Now, life: s.life,
+		sessions: &sessionEnder{store: s.Records, live: s.Live, tmux: deps.Tmux, log: deps.Log, life: s.life},
 	}
 	s.Wrappers = &Wrappers{
 		store: s.Records, live: s.Live, observer: s.Observer, settler: s.settler, attempts: deps.Attempts, log: deps.Log, life: s.life,

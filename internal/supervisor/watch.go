@@ -64,8 +64,8 @@ func (s *Supervisor) rescan() {
 		s.views.refresh(s.life.ctx, l, r)
 	}
 	s.views.writeUnwritten(s.life.ctx)
-	if s.settler.sessionLeft.Swap(false) {
-		if err := s.settler.endSessions(s.life.ctx); err != nil {
+	if s.settler.sessions.left.Swap(false) {
+		if err := s.settler.sessions.endLeft(s.life.ctx); err != nil {
 			s.Log.Warn("end sessions", "err", err)
 		}
 	}
