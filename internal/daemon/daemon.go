@@ -97,7 +97,6 @@ type Daemon struct {
 	verifier  *verify.Verifier
 	backups   *recovery.Backups
 	conns     connections
-	inHand    atomic.Int64 // requests that a stop could lose
 
 	stop     context.CancelFunc // stops the daemon, by ending asked
 	asked    <-chan struct{}

@@ -20,8 +20,8 @@ import (
 // of the wait.
 func TestWaitsEndWithTheDaemon(t *testing.T) {
 	d := &Daemon{Log: slog.New(slog.DiscardHandler), stopping: make(chan struct{})}
-	mux, waits := http.NewServeMux(), make(chan struct{})
-	handle(d, mux, api.WaitRuns, func(ctx context.Context, _ api.WaitRunsRequest) (api.WaitRunsResponse, error) {
+	rs, waits := newRequests(d), make(chan struct{})
+	handle(rs, api.WaitRuns, func(ctx context.Context, _ api.WaitRunsRequest) (api.WaitRunsResponse, error) {
 		ctx, cancel := d.untilStop(ctx)
 		defer cancel()
 		close(waits)
@@ -33,7 +33,7 @@ func TestWaitsEndWithTheDaemon(t *testing.T) {
 		close(d.stopping)
 	}()
 	answer := httptest.NewRecorder()
-	mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+api.WaitRuns.Name, strings.NewReader(`{}`)))
+	rs.mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+api.WaitRuns.Name, strings.NewReader(`{}`)))
 	var env api.Envelope
 	if err := json.NewDecoder(answer.Body).Decode(&env); err != nil {
 		t.Fatal(err)
@@ -66,13 +66,13 @@ func TestUnlistedErrors(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	d := &Daemon{Log: slog.New(slog.NewTextHandler(&log, nil))}
-	mux, code := http.NewServeMux(), agency.CodeTimerNotFound
-	handle(d, mux, api.ListRuns, func(context.Context, api.ListRunsRequest) (api.ListRunsResponse, error) {
+	rs, code := newRequests(d), agency.CodeTimerNotFound
+	handle(rs, api.ListRuns, func(context.Context, api.ListRunsRequest) (api.ListRunsResponse, error) {
 		return api.ListRunsResponse{}, agency.Errorf(code, "gone")
 	})
 	ask := func() *httptest.ResponseRecorder {
 		answer := httptest.NewRecorder()
-		mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+api.ListRuns.Name, strings.NewReader(`{}`)))
+		rs.mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+api.ListRuns.Name, strings.NewReader(`{}`)))
 		return answer
 	}
 	if answer := ask(); answer.Code != http.StatusNotFound || !strings.Contains(log.String(), `msg="unlisted error" operation=run.list code=E_TIMER_NOT_FOUND`) {
