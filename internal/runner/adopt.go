@@ -99,13 +99,8 @@ func (w *wrapper) awaitHeld() {
 		}
 		time.Sleep(heldEvery)
 	}
-	tree, err := w.tree()
+	tree, err := w.family.all()
 	w.exited <- status{alone: err == nil && len(tree) == 0}
-}
-
-// adoptedTree returns what an adopted runner started and left.
-func (w *wrapper) adoptedTree(serving Serving) ([]int, error) {
-	return leftBehind(Remains{Root: w.start.Runner, Mark: agency.AttemptMark(w.launch.RunID, w.launch.Attempt)}, serving)
 }
 
 // exitOf returns the exit status of a runner in the mode protocol, which its holder has kept.

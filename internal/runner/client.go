@@ -146,7 +146,7 @@ func (c *client) connect(ctx context.Context) (welcome bool, err error) {
 	if m.Kind == kindRefused {
 		return false, errRefused
 	}
-	c.wrapper.tmux.Store(&m.Tmux)
+	c.wrapper.family.tmux.Store(&m.Tmux)
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return true, err
 	}

@@ -142,9 +142,8 @@ type wrapper struct {
 	over    chan struct{} // closed when the runner and its tree have ended
 	// inputClosed is set when the runner has ended and reads no more input.
 	inputClosed atomic.Bool
-	// tmux is the socket of the tmux server, as the daemon last sent it; nil before that.
-	tmux  atomic.Pointer[string]
-	trace *trace.Trace // of the start; nil when no client asked for it
+	family      *family
+	trace       *trace.Trace // of the start; nil when no client asked for it
 	// recordErr is why the exit record is not on disk.
 	recordErr error
 }
@@ -174,6 +173,7 @@ func (w *wrapper) run() int {
 		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: w.launch.HasTerminal(), Mode: w.launch.Mode, Wrapper: self, StartedAt: killpoint.Now().UTC(),
 		Grace: w.launch.Grace, Pane: os.Getenv("TMUX_PANE"), TokenHash: agency.TokenHash(w.launch.Token),
 	}
+	w.family = &family{launch: &w.launch, runner: &w.start.Runner, adopted: w.adopted != nil}
 	w.client = newClient(&w.launch, self, w)
 	w.clientDone = make(chan struct{})
 	go func() { defer close(w.clientDone); w.client.run(ctx) }()
@@ -335,7 +335,7 @@ func (w *wrapper) supervise() *agency.Exit {
 	})
 	stop := func(by agency.EndedBy) {
 		endedBy, deadline = by, time.Now().Add(w.launch.Grace)
-		w.terminate()
+		w.family.terminate()
 		kill = time.After(w.launch.Grace)
 	}
 	force := func() { // a forced stop ends the grace
@@ -366,7 +366,7 @@ func (w *wrapper) supervise() *agency.Exit {
 				force()
 			}
 		case <-kill:
-			signalAll(w.living(), unix.SIGKILL)
+			signalAll(w.family.living(), unix.SIGKILL)
 			kill = time.After(killEvery)
 		case sig := <-w.signals:
 			switch {
@@ -401,63 +401,6 @@ func (w *wrapper) pass(sig os.Signal) {
 	}
 }
 
-// terminate asks the whole tree to end. A session leader on a terminal gets HUP as well when it
-// treats HUP as the end of its terminal, as interactive shells do, which ignore TERM. One that
-// would simply die of HUP does not get it, since TERM may let it clean up. CONT wakes suspended
-// processes.
-func (w *wrapper) terminate() {
-	tree := w.living()
-	signalAll(tree, unix.SIGTERM)
-	if leader := w.leader(); w.term != nil && HangupHelps(leader) {
-		_ = unix.Kill(leader, unix.SIGHUP)
-	}
-	signalAll(tree, unix.SIGCONT)
-}
-
-// leader returns the process of the agent's own program. In a sandbox it is the child of the
-// child of the runner, which is bubblewrap.
-func (w *wrapper) leader() int {
-	pid := w.start.Runner.PID
-	if !w.launch.Confined {
-		return pid
-	}
-	all, err := processes()
-	if err != nil {
-		return pid
-	}
-	for range 2 {
-		for _, p := range all {
-			if p.ppid == pid {
-				pid = p.pid
-				break
-			}
-		}
-	}
-	return pid
-}
-
-// living returns what to end while the runner lives: the tree, or the runner alone when the kernel
-// cannot be asked for the tree. What that leaves is ended after the runner.
-func (w *wrapper) living() []int {
-	tree, err := w.tree()
-	if err != nil {
-		return []int{w.start.Runner.PID}
-	}
-	return tree
-}
-
-// tree returns the processes that the wrapper has to end.
-func (w *wrapper) tree() ([]int, error) {
-	serving := Serving{Lock: w.launch.Lock}
-	if socket := w.tmux.Load(); socket != nil {
-		serving.Tmux = *socket
-	}
-	if w.adopted != nil {
-		return w.adoptedTree(serving)
-	}
-	return treeOf(os.Getpid(), w.start.Runner.PID, serving)
-}
-
 // ending returns the record of the runner's end. By then the logs have the runner's last output,
 // unless other processes keep its terminal or pipes open and write on and on.
 func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) *agency.Exit {
@@ -484,7 +427,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	}
 	leftovers := 0
 	if !st.alone {
-		tree, err := w.tree()
+		tree, err := w.family.all()
 		if leftovers = len(tree); err != nil {
 			leftovers = 1 // or more: they are there, and cannot be counted
 		}
@@ -531,7 +474,7 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 	}
 	giveUp := deadline.Add(drainLimit)
 	for asked, empty := false, 0; ; {
-		tree, err := w.tree()
+		tree, err := w.family.all()
 		if err == nil && len(tree) == 0 {
 			empty++
 		} else {
