@@ -14,6 +14,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/git"
+	"agency/internal/supervisor"
 )
 
 // A wait ends with its daemon, with an error that makes the client ask the next one, at any moment
@@ -46,7 +47,7 @@ func TestWaitsEndWithTheDaemon(t *testing.T) {
 // The daemon serves every operation and every stream of the tables.
 func TestEveryOperationIsServed(t *testing.T) {
 	t.Parallel()
-	mux := (&Daemon{git: &git.Git{}}).routes()
+	mux := (&Daemon{git: &git.Git{}, sup: &supervisor.Supervisor{}}).routes()
 	for _, op := range api.Operations() {
 		want := "POST /v1/" + op.Name
 		if _, pattern := mux.Handler(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+op.Name, nil)); pattern != want {
