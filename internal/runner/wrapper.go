@@ -157,38 +157,11 @@ type stopRequest struct {
 	sent  chan struct{}
 }
 
+// run runs the agent and returns the exit status of the wrapper.
 func (w *wrapper) run() int {
-	w.exited = make(chan status, 1)
-	w.stops = make(chan stopRequest, 16)
-	w.mayStart = make(chan struct{})
-	w.letGo = sync.OnceFunc(func() { close(w.mayStart) })
-	w.started = make(chan struct{})
-	w.over = make(chan struct{})
-	w.out = &output{came: make(chan struct{}, 1), progress: newProgress()}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-
-	self, err := Identify(os.Getpid())
-	w.start = agency.Start{
-		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: w.launch.HasTerminal(), Mode: w.launch.Mode, Wrapper: self, StartedAt: killpoint.Now().UTC(),
-		Grace: w.launch.Grace, Pane: os.Getenv("TMUX_PANE"), TokenHash: agency.TokenHash(w.launch.Token),
-	}
-	w.family = &family{launch: &w.launch, runner: &w.start.Runner, adopted: w.adopted != nil}
-	w.client = newClient(&w.launch, self, w)
-	w.clientDone = make(chan struct{})
-	go func() { defer close(w.clientDone); w.client.run(ctx) }()
-
-	if err == nil {
-		err = becomeSubreaper()
-	}
-	if err == nil {
-		setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
-		if w.adopted != nil {
-			err = w.adopt()
-		} else {
-			err = w.startRunner()
-		}
-	}
+	err := w.begin(ctx)
 	if err != nil {
 		w.unlimit()
 	}
@@ -228,6 +201,38 @@ func (w *wrapper) run() int {
 		w.noteEnd(exit)
 	}
 	return exit.ExitCode
+}
+
+// begin connects to the daemon, until ctx ends, and starts the runner or adopts it.
+func (w *wrapper) begin(ctx context.Context) error {
+	w.exited = make(chan status, 1)
+	w.stops = make(chan stopRequest, 16)
+	w.mayStart = make(chan struct{})
+	w.letGo = sync.OnceFunc(func() { close(w.mayStart) })
+	w.started = make(chan struct{})
+	w.over = make(chan struct{})
+	w.out = &output{came: make(chan struct{}, 1), progress: newProgress()}
+	self, err := Identify(os.Getpid())
+	w.start = agency.Start{
+		RunID: w.launch.RunID, Attempt: w.launch.Attempt, TTY: w.launch.HasTerminal(), Mode: w.launch.Mode, Wrapper: self, StartedAt: killpoint.Now().UTC(),
+		Grace: w.launch.Grace, Pane: os.Getenv("TMUX_PANE"), TokenHash: agency.TokenHash(w.launch.Token),
+	}
+	w.family = &family{launch: &w.launch, runner: &w.start.Runner, adopted: w.adopted != nil}
+	w.client = newClient(&w.launch, self, w)
+	w.clientDone = make(chan struct{})
+	go func() { defer close(w.clientDone); w.client.run(ctx) }()
+
+	if err == nil {
+		err = becomeSubreaper()
+	}
+	if err != nil {
+		return err
+	}
+	setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
+	if w.adopted != nil {
+		return w.adopt()
+	}
+	return w.startRunner()
 }
 
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.
@@ -314,11 +319,10 @@ func (w *wrapper) awaitGo() error {
 // supervise waits for the end of the runner and returns its exit record.
 func (w *wrapper) supervise() *agency.Exit {
 	var (
-		endedBy    agency.EndedBy
-		late, kill <-chan time.Time
+		late       <-chan time.Time
 		startSaved = writeStart(w.launch.AttemptDir, &w.start) == nil
 		heartbeat  = time.NewTicker(heartbeatEvery)
-		deadline   time.Time
+		end        = demand{family: w.family, grace: w.launch.Grace}
 	)
 	defer heartbeat.Stop()
 	killpoint.At("wrapper.started")
@@ -326,56 +330,26 @@ func (w *wrapper) supervise() *agency.Exit {
 	if w.launch.TimeLimit > 0 {
 		late = time.After(w.launch.TimeLimit)
 	}
-	full := make(chan bool)
-	go w.limits.MeasureDisk(w.over, killpoint.Now, func(again bool) {
-		select {
-		case full <- again:
-		case <-w.over:
-		}
-	})
-	stop := func(by agency.EndedBy) {
-		endedBy, deadline = by, time.Now().Add(w.launch.Grace)
-		w.family.terminate()
-		kill = time.After(w.launch.Grace)
-	}
-	force := func() { // a forced stop ends the grace
-		deadline = time.Now()
-		kill = time.After(0)
-	}
+	full := w.measureDisk()
 	for {
 		select {
 		case st := <-w.exited:
-			return w.ending(st, endedBy, deadline)
+			return w.ending(st, end.by, end.deadline)
 		case req := <-w.stops:
-			switch {
-			case endedBy == "":
-				stop(req.by)
-			case req.force:
-				force()
-			}
+			end.ask(req.by, req.force)
 			close(req.sent)
 		case <-late:
-			if endedBy == "" {
-				stop(agency.EndedByTimeLimit)
-			}
+			end.ask(agency.EndedByTimeLimit, false)
 		case again := <-full:
-			switch {
-			case endedBy == "":
-				stop(agency.EndedByLimit)
-			case again:
-				force()
-			}
-		case <-kill:
-			signalAll(w.family.living(), unix.SIGKILL)
-			kill = time.After(killEvery)
+			end.ask(agency.EndedByLimit, again)
+		case <-end.kill:
+			end.killAll()
 		case sig := <-w.signals:
 			switch {
-			case sig == unix.SIGTERM && endedBy == "":
-				stop(agency.EndedBySignal)
 			case sig == unix.SIGTERM:
-				force()
-			case sig == unix.SIGHUP && endedBy == "":
-				stop(agency.EndedBySessionLost)
+				end.ask(agency.EndedBySignal, true)
+			case sig == unix.SIGHUP && end.by == "":
+				end.ask(agency.EndedBySessionLost, false)
 			default:
 				w.pass(sig)
 			}
@@ -389,6 +363,19 @@ func (w *wrapper) supervise() *agency.Exit {
 			}
 		}
 	}
+}
+
+// measureDisk returns where it is said that the attempt takes more of the disk than it may: true
+// when it was said before.
+func (w *wrapper) measureDisk() <-chan bool {
+	full := make(chan bool)
+	go w.limits.MeasureDisk(w.over, killpoint.Now, func(again bool) {
+		select {
+		case full <- again:
+		case <-w.over:
+		}
+	})
+	return full
 }
 
 // pass forwards a signal that is meant for the program in the pane.
