@@ -81,6 +81,9 @@ type Launch struct {
 	Mode     Mode     `json:"mode,omitempty"`
 	// Opening is the first message to a runner in the mode protocol.
 	Opening string `json:"opening,omitempty"`
+	// Resumes is the conversation that a runner in the mode protocol goes on with; empty for a new
+	// one.
+	Resumes string `json:"resumes,omitempty"`
 	// Adopts means that the runner lives, and that its wrapper was killed: the token and the
 	// environment are those of the runner.
 	Adopts    bool          `json:"adopts,omitempty"`

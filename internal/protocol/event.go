@@ -30,6 +30,7 @@ const (
 	Done                  // the agent is done with our message ID
 	Dropped               // the agent will not begin with our message ID
 	Replied               // the reply to what we asked of the program: ID, Queued, Failed with Text
+	Used                  // the model was used: Usage
 	Retrying              // a call of the model failed and is tried again: Class, Text
 	Ended                 // the agent's turn ended: Text, Usage; Failed with Class, Interrupted
 )
@@ -44,6 +45,8 @@ type Event struct {
 	Tool         string
 	Subagent     string
 	Conversation string
+	Thread       string // the conversation that it is about, where a program has several; empty for the attempt's own
+	Turn         string // the turn that it is about, where the protocol names turns
 	Model        string
 	Request      *Request
 	Queued       []string // messages that the agent still begins with after an interruption
@@ -62,22 +65,35 @@ type Request struct {
 	Text     string
 	Options  []string // the answers that it names
 	Subagent string
-	Input    json.RawMessage // what an answer has to give back, in the form of the protocol
+	// Number is the name by which the program calls it off, where that is not ID: it counts anew in
+	// each process.
+	Number string
+	Call   string          // the tool call that it is about; it says what Text does not
+	Input  json.RawMessage // what an answer has to give back, in the form of the protocol
+}
+
+// Place is where something is said.
+type Place struct {
+	Conversation string // that of the attempt, or the one that it resumes; empty before it begins
+	Turn         string // the present or last turn
 }
 
 // Dialect is one agent's protocol. Its functions are pure, and never fail for what they do not know.
 type Dialect struct {
 	// Name is that of the protocol, for people.
 	Name string
-	// Hello begins a conversation; its reply has this id.
-	Hello func(id string) []byte
+	// Hello begins or resumes a conversation; its reply has this id.
+	Hello func(at Place, id string) []byte
 	// Read reads one line of the agent. A line that it does not understand is an event of the kind
 	// Unknown.
 	Read func(line []byte) []Event
-	// Message and Interrupt return the frames that say so. Saying a message again with the same id
-	// does not make the agent begin with it again.
-	Message   func(id, text string) []byte
-	Interrupt func(id string) []byte
+	// Message and Interrupt return the frames that say so.
+	Message   func(at Place, id, text string) []byte
+	Interrupt func(at Place, id string) []byte
+	// Look returns a frame that asks for something harmless. Its reply comes after those to all that
+	// was written before. It is nil where a message that is said again with the same id does not make
+	// the agent begin with it again.
+	Look func(at Place, id string) []byte
 	// Answer returns the frame of a reply; the error is E_USAGE for a reply that does not fit.
 	Answer func(r *Request, reply agency.Reply) ([]byte, error)
 }

@@ -8,24 +8,36 @@ import (
 	"agency/internal/plain"
 )
 
-// saysHello is the kind of the first thing that agency says.
-const saysHello agency.SayingKind = "hello"
+// What agency says by itself: the first thing, and a question that only tells how far the program
+// has read.
+const (
+	saysHello agency.SayingKind = "hello"
+	saysLook  agency.SayingKind = "look"
+)
 
 // Hello returns the first thing that agency says to the program of an attempt.
 func Hello() agency.Saying { return agency.Saying{Kind: saysHello, ID: "agency-hello", By: "agency"} }
+
+// Look returns what shows by its reply that the program has read all that was written before. ok is
+// false where that need not be known.
+func (t *Talk) Look(id string) (s agency.Saying, ok bool) {
+	return agency.Saying{Kind: saysLook, ID: id, By: "agency"}, t.dialect.Look != nil
+}
 
 // Frame returns what to write to say something now. The error says why it cannot be said.
 func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	switch s.Kind {
 	case saysHello:
-		return t.dialect.Hello(s.ID), nil
+		return t.dialect.Hello(t.place, s.ID), nil
 	case agency.SaysMessage:
-		return t.dialect.Message(s.ID, s.Text), nil
+		return t.dialect.Message(t.place, s.ID, s.Text), nil
 	case agency.SaysInterrupt:
 		if (!t.turn || t.cut()) && len(t.open) == 0 {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at rest, so there is nothing to interrupt")
 		}
-		return t.dialect.Interrupt(s.ID), nil
+		return t.dialect.Interrupt(t.place, s.ID), nil
+	case saysLook:
+		return t.dialect.Look(t.place, s.ID), nil
 	case agency.SaysAnswer:
 		return t.answer(s)
 	default:
@@ -87,20 +99,25 @@ func (t *Talk) Progress(s agency.Saying) Progress {
 	return Progress{Taken: a.stage > written, Over: a.stage >= over, Failed: a.failed, Queued: a.queued}
 }
 
-// Greeted reports whether the program answered Hello: it speaks the protocol.
+// Greeted reports whether the program answered Hello: it speaks the protocol, and the conversation
+// has begun. Refused is why it did not.
 func (t *Talk) Greeted() bool { return t.hello }
+
+// Refused returns why the program did not begin the conversation; empty when it did, or has not
+// answered yet.
+func (t *Talk) Refused() string { return t.refused }
 
 // AtWork reports whether more is about to come from the agent.
 func (t *Talk) AtWork() bool { return t.turn && len(t.open) == 0 }
 
 // Unproven returns what was about to be written when an earlier wrapper was killed, and of which
-// nothing shows that the agent has it. Writing it again is harmless: an agent takes a message of the
-// same id, and the answer of a request, once. An interruption is not repeated: by now it could end
-// something else.
+// nothing shows that the agent has it. Writing it again is harmless: an agent takes the answer of a
+// request once, and a message of the same id, or else it has not read it (see Look). An interruption
+// is not repeated: by now it could end something else.
 func (t *Talk) Unproven() []Intent {
 	var all []Intent
 	for i := range t.said {
-		if s := &t.said[i]; s.stage == written && s.intent.Kind != agency.SaysInterrupt {
+		if s := &t.said[i]; s.stage == written && s.intent.Kind != agency.SaysInterrupt && s.intent.Kind != saysLook {
 			all = append(all, s.intent)
 		}
 	}

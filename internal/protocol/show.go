@@ -42,15 +42,9 @@ func (t *Talk) show(e *Event) string {
 	case Asked:
 		return t.showAsked(e.Request)
 	case Answered:
-		if i := t.indexOf(e.ID); i >= 0 && t.open[i].by != nil {
-			return line(markNote + "request " + t.number(e.ID) + " taken")
-		}
-		return ""
+		return t.showOver(e, " taken")
 	case Withdrawn:
-		if t.indexOf(e.ID) >= 0 {
-			return line(markNote + "request " + t.number(e.ID) + " withdrawn")
-		}
-		return ""
+		return t.showOver(e, " withdrawn")
 	case Retrying:
 		return line(markNote + "a call of the model failed (" + oneLine(e.Text) + "); trying again")
 	case Ended:
@@ -58,6 +52,18 @@ func (t *Talk) show(e *Event) string {
 	default:
 		return ""
 	}
+}
+
+// showOver shows the end of an open request. What was not answered cannot be taken.
+func (t *Talk) showOver(e *Event, how string) string {
+	i := t.called(e.ID)
+	if i < 0 {
+		return ""
+	}
+	if t.open[i].by == nil {
+		how = " withdrawn"
+	}
+	return line(markNote + fmt.Sprint("request ", t.open[i].number) + how)
 }
 
 func (t *Talk) showResult(e *Event) string {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,15 +22,20 @@ type Talk struct {
 	open    []asked
 	closed  []closed
 	said    []said
-	forgot  bool              // of said, the oldest is left out
-	tools   map[string]string // open tool calls: their names
-	asked   int               // requests so far
-	hello   bool              // the program answered our Hello
-	turn    bool              // the agent is in a turn
+	forgot  bool            // of said, the oldest is left out
+	tools   map[string]tool // open tool calls
+	place   Place
+	refused string // why the program did not begin the conversation
+	asked   int    // requests so far
+	hello   bool   // the program answered our Hello
+	turn    bool   // the agent is in a turn
 	working bool
 	resting bool   // the agent said that it rests, with requests open: it does when they are over
 	ended   *Event // how the turn ended, as far as it is known
 }
+
+// tool is an open tool call.
+type tool struct{ name, text string }
 
 // asked is an open request.
 type asked struct {
@@ -69,8 +75,11 @@ type Heard struct {
 	Text     string // readable, safe for a terminal, with line ends
 }
 
-// New returns a conversation of which nothing is known.
-func New(d *Dialect) *Talk { return &Talk{dialect: d, tools: map[string]string{}} }
+// New returns a conversation of which nothing is known but which one it resumes; empty for a new
+// one.
+func New(d *Dialect, resumes string) *Talk {
+	return &Talk{dialect: d, tools: map[string]tool{}, place: Place{Conversation: resumes}}
+}
 
 // Hear takes one line of the agent; nil is a line that was too long.
 func (t *Talk) Hear(line []byte) Heard {
@@ -84,6 +93,9 @@ func (t *Talk) Hear(line []byte) Heard {
 	var h Heard
 	for i := range events {
 		e := &events[i]
+		if !t.concerns(e) {
+			continue
+		}
 		h.Text += t.show(e)
 		evidence := t.take(e)
 		for j := range evidence {
@@ -92,6 +104,23 @@ func (t *Talk) Hear(line []byte) Heard {
 		h.Evidence = append(h.Evidence, evidence...)
 	}
 	return h
+}
+
+// concerns reports whether an event says something of this conversation, and completes it from what
+// came before. In the conversation of a subagent, the turns are the subagent's own.
+func (t *Talk) concerns(e *Event) bool {
+	if e.Thread != "" && t.place.Conversation != "" && e.Thread != t.place.Conversation {
+		e.Subagent = e.Thread
+		if slices.Contains([]Kind{Session, Working, Resting, Ended, Begun, Used}, e.Kind) {
+			return false
+		}
+	}
+	if r := e.Request; r != nil {
+		r.Subagent = cmp.Or(r.Subagent, e.Subagent)
+		call := t.tools[r.Call]
+		r.Tool, r.Text = cmp.Or(r.Tool, call.name), cmp.Or(r.Text, call.text)
+	}
+	return true
 }
 
 // Intend takes what agency is about to write, and returns it as readable text.
@@ -115,16 +144,17 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	one := func(ev agency.Evidence) []agency.Evidence { return []agency.Evidence{ev} }
 	switch e.Kind {
 	case Session:
+		t.place.Conversation = cmp.Or(e.Conversation, t.place.Conversation)
 		return one(agency.Evidence{Signal: agency.SignalSession, Conversation: e.Conversation, Model: e.Model})
 	case Working:
-		t.turn, t.working, t.resting = true, true, false
+		t.turn, t.working, t.resting, t.place.Turn = true, true, false, e.Turn
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Resting:
 		return t.rest()
 	case Message:
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Tool:
-		t.tools[e.ID] = e.Tool
+		t.tools[e.ID] = tool{e.Tool, e.Text}
 		return one(agency.Evidence{Signal: agency.SignalToolStarted, ID: e.ID, Tool: e.Tool, Text: e.Text})
 	case ToolEnded:
 		delete(t.tools, e.ID)
@@ -135,6 +165,8 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return t.close(e)
 	case Taken, Begun, Done, Dropped, Replied:
 		return t.receipt(e)
+	case Used:
+		return one(agency.Evidence{Signal: agency.SignalUsage, Usage: e.Usage, Whole: e.Whole})
 	case Retrying:
 		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: e.Class, Text: e.Text})
 	case Ended:
@@ -157,7 +189,7 @@ func (t *Talk) ask(e *Event) []agency.Evidence {
 
 // close ends a request by its own proof.
 func (t *Talk) close(e *Event) []agency.Evidence {
-	i := t.indexOf(e.ID)
+	i := t.called(e.ID)
 	if i < 0 {
 		return nil
 	}
@@ -165,13 +197,13 @@ func (t *Talk) close(e *Event) []agency.Evidence {
 	t.open = slices.Delete(t.open, i, i+1)
 	c := closed{id: was.ID}
 	if e.Kind == Answered {
-		c.by = was.by
+		c.by = was.by // nil: something else than an answer ended it
 	}
 	if len(t.closed) == mostClosed {
 		t.closed = slices.Delete(t.closed, 0, 1)
 	}
 	t.closed = append(t.closed, c)
-	evidence := []agency.Evidence{{Signal: agency.SignalAnswered, ID: e.ID}}
+	evidence := []agency.Evidence{{Signal: agency.SignalAnswered, ID: was.ID}}
 	if t.resting && len(t.open) == 0 {
 		evidence = append(evidence, t.rest()...)
 	}
@@ -188,12 +220,14 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 		if e.Failed {
 			s.failed = e.Text
 		}
-		t.hello = t.hello || e.Kind == Replied && s.intent.Kind == saysHello
+		if e.Kind == Replied && s.intent.Kind == saysHello {
+			t.hello, t.refused = t.hello || !e.Failed, s.failed
+		}
 	}
 	if e.Kind != Begun {
 		return nil
 	}
-	t.turn, t.resting, t.ended = true, false, nil
+	t.turn, t.resting, t.ended, t.place.Turn = true, false, nil, cmp.Or(e.Turn, t.place.Turn)
 	return []agency.Evidence{{Signal: agency.SignalPrompt}}
 }
 
@@ -242,6 +276,11 @@ func (t *Talk) cut() bool { return t.ended != nil && (t.ended.Interrupted || t.e
 
 func (t *Talk) indexOf(id string) int {
 	return slices.IndexFunc(t.open, func(a asked) bool { return a.ID == id })
+}
+
+// called returns the index of the open request that the program calls so.
+func (t *Talk) called(id string) int {
+	return slices.IndexFunc(t.open, func(a asked) bool { return cmp.Or(a.Number, a.ID) == id })
 }
 
 // optionLines returns options as evidence holds them.

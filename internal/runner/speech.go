@@ -19,6 +19,7 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/killpoint"
+	"agency/internal/plain"
 	"agency/internal/protocol"
 )
 
@@ -116,7 +117,7 @@ func openSpeech(w *wrapper) (*speech, error) {
 		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
 	}
 	s := &speech{
-		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect), over: make(chan struct{}), done: make(chan struct{}),
+		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, w.launch.Resumes), over: make(chan struct{}), done: make(chan struct{}),
 		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), kept: w.speaker.Kept(),
 	}
 	dir, err := w.launch.AttemptDir, error(nil)
@@ -278,18 +279,20 @@ func (s *speech) show(text string) {
 // begin says again what an earlier wrapper may not have written, and then what begins the
 // conversation, as far as it was not said.
 func (s *speech) begin() {
+	err := s.repeat()
 	s.mu.Lock()
-	var err error
-	for _, i := range s.talk.Unproven() {
-		err = errors.Join(err, s.write([]byte(i.Frame)))
-	}
 	if !s.talk.Greeted() && !s.talk.Knows(protocol.Hello()) {
 		err = errors.Join(err, s.intend(protocol.Hello()))
 	}
 	s.mu.Unlock()
-	if err == nil && !s.await(helloSpan, s.talk.Greeted) {
+	if err == nil && !s.await(helloSpan, func() bool { return s.talk.Greeted() || s.talk.Refused() != "" }) {
 		err = errors.New("it did not answer")
 	}
+	s.mu.Lock()
+	if why := s.talk.Refused(); err == nil && why != "" {
+		err = fmt.Errorf("it did not begin the conversation: %s", plain.Clip(why))
+	}
+	s.mu.Unlock()
 	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
 	s.mu.Lock()
 	if err == nil && !s.talk.Forgot() && !s.talk.Knows(opening) {
@@ -305,6 +308,39 @@ func (s *speech) begin() {
 		s.w.printNote("error: " + s.speaker.Dialect.Name + ": " + err.Error())
 		s.w.failSpeech(err)
 	}
+}
+
+// repeat says again what an earlier wrapper may not have written.
+func (s *speech) repeat() error {
+	s.mu.Lock()
+	unproven := s.talk.Unproven()
+	s.mu.Unlock()
+	if len(unproven) == 0 {
+		return nil
+	}
+	// What the program has read by the second reply without a word about it was never written.
+	for range 2 {
+		s.mu.Lock()
+		look, ok := s.talk.Look(uuid.NewString())
+		var err error
+		if ok {
+			err = s.intend(look)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if ok && !s.await(helloSpan, func() bool { return s.talk.Progress(look).Over }) {
+			return errors.New("it did not answer")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	for _, i := range s.talk.Unproven() {
+		err = errors.Join(err, s.write([]byte(i.Frame)))
+	}
+	return err
 }
 
 // failSpeech ends a runner with which no conversation can begin.
@@ -438,6 +474,9 @@ func (w *wrapper) say(x *agency.Saying) (agency.Delivery, error) {
 		}
 	}
 	s := w.speech
+	if !s.await(takenLimit, s.talk.Greeted) && !w.inputClosed.Load() {
+		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
+	}
 	s.mu.Lock()
 	var err error
 	if !s.talk.Knows(*x) {

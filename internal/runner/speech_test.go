@@ -20,9 +20,10 @@ import (
 // wordsDialect is a protocol of words: KIND ID TEXT.
 var wordsDialect = protocol.Dialect{
 	Name:      "words",
-	Hello:     func(id string) []byte { return []byte("hello " + id + "\n") },
-	Message:   func(id, text string) []byte { return []byte("message " + id + " " + text + "\n") },
-	Interrupt: func(id string) []byte { return []byte("interrupt " + id + "\n") },
+	Hello:     func(_ protocol.Place, id string) []byte { return []byte("hello " + id + "\n") },
+	Message:   func(_ protocol.Place, id, text string) []byte { return []byte("message " + id + " " + text + "\n") },
+	Interrupt: func(_ protocol.Place, id string) []byte { return []byte("interrupt " + id + "\n") },
+	Look:      func(_ protocol.Place, id string) []byte { return []byte("look " + id + "\n") },
 	Answer: func(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 		return fmt.Appendf(nil, "answer %s %s\n", r.ID, reply.Decision), nil
 	},
@@ -76,10 +77,11 @@ const wordsAgent = `
 while read -r kind id text; do
 	echo "$kind $id $text" >>heard
 	case $kind in
-	hello) echo "hello $id" ;;
+	hello|look) echo "hello $id" ;;
 	message) grep -q "^$id$" done 2>/dev/null || { echo "$id" >>done; echo "begun $id"; echo "says on it"; echo "asks r1"; } ;;
 	answer) echo "answered $id"; [ -e stay ] || exit 3 ;;
 	esac
+	while [ -e pause ]; do sleep 0.01; done
 done`
 
 // speaks returns an attempt in the mode protocol.
@@ -233,4 +235,47 @@ func TestUnwritten(t *testing.T) {
 			t.Errorf("the agent heard %q %d times, want %d:\n%s", want, strings.Count(heard, want), times, heard)
 		}
 	}
+}
+
+// What an earlier wrapper wrote, and the agent has not read yet, is not written again: the next
+// wrapper asks first how far the agent has read.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	f := speaks(t)
+	daemon := f.listen(0)
+	f.beginOn(f.shown)
+	link := receive(t, "the link", daemon.links)
+	eventually(t, "the request", func() bool { return strings.Contains(f.log("runner"), "id r1\n") })
+	pause := filepath.Join(f.dir, "pause")
+	if err := os.WriteFile(pause, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := link.Say(t.Context(), agency.Saying{Kind: agency.SaysMessage, ID: "m1", Text: "one", By: "user"}); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = link.Say(t.Context(), agency.Saying{Kind: agency.SaysMessage, ID: "m2", Text: "more", By: "user"})
+	}()
+	eventually(t, "the message in the log", func() bool { return strings.Contains(f.log("runner"), "> more\n") })
+	f = f.die()
+	f.adopt()
+	eventually(t, "a look", func() bool { return strings.Contains(f.intents(), `"look"`) })
+	if err := os.Remove(pause); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both messages", func() bool {
+		return strings.Count(f.raw("heard"), "look ") == 2 && strings.Count(f.log("runner"), "● on it") == 3
+	})
+	if heard := f.raw("heard"); strings.Count(heard, "message m2 more") != 1 {
+		t.Errorf("the agent heard:\n%s", heard)
+	}
+}
+
+func (f *fixture) intents() string {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.launch.AttemptDir, protocol.IntentFile))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(data)
 }

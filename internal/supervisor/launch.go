@@ -57,6 +57,7 @@ type launching struct {
 	env      []string // the runner's, without what agency adds
 	command  agency.Command
 	settings *agency.RunSettings
+	resumes  string   // the conversation that it goes on with in the mode protocol
 	hosts    []string // of its spec, which it reaches with the network allow
 	set      []string // the names of the variables that were set for the attempt
 	setup    *setup   // nil when the repository needs none, or it is done
@@ -111,6 +112,9 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
 		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: r.Sandbox.Level,
+	}
+	if resume && r.Attempt.Mode == agency.ModeProtocol {
+		l.resumes = conversation
 	}
 	if err := fitsProtocol(r); err != nil {
 		return err
@@ -268,7 +272,7 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: argv, Env: env, Confined: r.Sandbox.Level == agency.SandboxProcess, Hosts: hosts, Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
-		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Opening: l.command.Opening, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
+		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Opening: l.command.Opening, Resumes: l.resumes, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
 		Resources: r.Resources, Limits: limits, Disk: []string{r.Worktree, filepath.Join(r.Dir, sandboxDir)},
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})

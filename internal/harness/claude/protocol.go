@@ -200,15 +200,15 @@ func readQuestions(input json.RawMessage) []question {
 	return in.Questions
 }
 
-func hello(id string) []byte {
+func hello(_ protocol.Place, id string) []byte {
 	return encode(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "initialize"}})
 }
 
-func sayInterrupt(id string) []byte {
+func sayInterrupt(_ protocol.Place, id string) []byte {
 	return encode(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "interrupt"}})
 }
 
-func sayMessage(id, text string) []byte {
+func sayMessage(_ protocol.Place, id, text string) []byte {
 	return encode(map[string]any{
 		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil, "message": map[string]any{"role": "user", "content": text},
 	})
