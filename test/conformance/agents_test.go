@@ -25,6 +25,8 @@ type setup struct {
 	home func(t *testing.T, dir, repo, url string) []string
 	// asks are the arguments of a run whose agent asks before it runs a command.
 	asks []string
+	// speaks are those of a run in the mode protocol whose agent asks the user.
+	speaks []string
 	// noInput is set for a program that reads no task from its standard input: its model reads it.
 	noInput bool
 	// tools returns the arguments of a run whose agent has the tools of agency mcp; searchesTools

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ func init() {
 	setups["codex"] = setup{
 		home:          codexHome,
 		asks:          []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`},
+		speaks:        append(slices.Clone(asks), "-c", "features.default_mode_request_user_input=true"),
 		searchesTools: true,
 		tools: func(f *fixture) []string {
 			return []string{

@@ -21,29 +21,39 @@ import (
 // the agent.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
-	testStates(t, "claude_code", map[string]state{
-		"allow":         protocolAllow,
-		"deny":          protocolDeny,
-		"question":      protocolQuestion,
-		"two at once":   protocolTwo,
-		"interrupt":     protocolInterrupt,
-		"tried again":   protocolRetry,
-		"kill wrapper":  protocolKillWrapper,
-		"kill daemon":   protocolKillDaemon,
-		"agent ends":    protocolAgentEnds,
-		"stop":          protocolStop,
-		"resumed":       protocolResumed,
-		"other refused": protocolRefused,
-	})
+	for _, runner := range []string{"claude_code", "codex"} {
+		t.Run(runner, func(t *testing.T) {
+			t.Parallel()
+			testStates(t, runner, map[string]state{
+				"allow":         protocolAllow,
+				"deny":          protocolDeny,
+				"question":      protocolQuestion,
+				"interrupt":     protocolInterrupt,
+				"tried again":   protocolRetry,
+				"kill wrapper":  protocolKillWrapper,
+				"kill daemon":   protocolKillDaemon,
+				"agent ends":    protocolAgentEnds,
+				"stop":          protocolStop,
+				"resumed":       protocolResumed,
+				"other refused": protocolRefused,
+			})
+		})
+	}
 }
 
-var touch = modelserver.Turn{Text: "I make it.", Shell: "touch made.txt"}
+// Claude Code runs subagents side by side.
+func TestProtocolSubagents(t *testing.T) {
+	t.Parallel()
+	testStates(t, "claude_code", map[string]state{"two at once": protocolTwo})
+}
+
+var touch = modelserver.Turn{Text: "I make it.", Shell: "touch made.txt", Leave: true}
 
 // speak starts a run in the mode protocol.
 func speak(t *testing.T, binary string, a agent, scenario ...modelserver.Turn) (*fixture, api.Run, *timeline) {
 	t.Helper()
 	f := newFixture(t, binary, a, scenario)
-	run := f.start(a, "--mode", "protocol")
+	run := f.start(a, append([]string{"--mode", "protocol"}, a.speaks...)...)
 	return f, run, f.watch(run)
 }
 
@@ -200,7 +210,7 @@ func (f *fixture) killWrapper(run api.Run) {
 // answer. The agent and its conversation go on, and hear everything once.
 func protocolKillWrapper(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
-	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "I make it.", Shell: "touch made.txt", Gate: gate}, modelserver.Turn{Text: "It is made."}, modelserver.Turn{Text: "Good night."})
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "I make it.", Shell: "touch made.txt", Leave: true, Gate: gate}, modelserver.Turn{Text: "It is made."}, modelserver.Turn{Text: "Good night."})
 	f.asked(0)
 	f.killWrapper(run)
 	close(gate)
@@ -231,7 +241,7 @@ func protocolKillWrapper(t *testing.T, binary string, a agent) {
 func (f *fixture) turns() []modelserver.Request {
 	var turns []modelserver.Request
 	for _, r := range f.model.Requests() {
-		if !r.Side && r.Subagent == "" && strings.HasSuffix(r.Path, "/messages") {
+		if !r.Side && r.Subagent == "" && (strings.HasSuffix(r.Path, "/messages") || strings.HasSuffix(r.Path, "/responses")) {
 			turns = append(turns, r)
 		}
 	}

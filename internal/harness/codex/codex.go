@@ -26,6 +26,7 @@ var Agent = agent.Agent{
 	Skips:      []string{skip, "--yolo", "--sandbox=danger-full-access", "-s=danger-full-access", "--ask-for-approval=never", "-a=never"},
 	Hook:       hook,
 	Stream:     stream,
+	Dialect:    &dialect,
 	Title:      title,
 	Files:      files,
 	State:      state,
@@ -43,6 +44,9 @@ const skip = "--dangerously-bypass-approvals-and-sandbox"
 // command returns the command line. Codex makes its own conversation ids, and passes them to its
 // hooks.
 func command(r agency.CommandRequest) agency.Command {
+	if r.Mode == agency.ModeProtocol {
+		return serve(r)
+	}
 	resume := r.Resume && r.ConversationID != ""
 	var args []string
 	switch {
@@ -86,6 +90,45 @@ func command(r agency.CommandRequest) agency.Command {
 	return c
 }
 
+// serve returns the command line of the mode protocol. The program that speaks it takes settings, and
+// not the options that set the same in a terminal.
+func serve(r agency.CommandRequest) agency.Command {
+	args := append([]string{"app-server"}, settings(r)...)
+	args = append(args, settingsOf(r.DefaultArgs)...)
+	if r.SkipPermissions {
+		args = append(args, settingsOf([]string{skip})...)
+	}
+	if r.Model != "" {
+		args = append(args, settingsOf([]string{"-m", r.Model})...)
+	}
+	return agency.Command{Argv: append(args, settingsOf(r.Runner.Args)...), Opening: agent.Opening, ConversationID: r.ConversationID}
+}
+
+// options are the options of Codex that are settings with another spelling.
+var options = map[string]string{"-m": "model", "--model": "model", "-s": "sandbox_mode", "--sandbox": "sandbox_mode", "-a": "approval_policy", "--ask-for-approval": "approval_policy"}
+
+// settingsOf returns arguments with settings in place of options. The program itself refuses what it
+// does not know.
+func settingsOf(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		name, value, joined := strings.Cut(args[i], "=")
+		setting := options[name]
+		switch {
+		case args[i] == skip || args[i] == "--yolo":
+			out = append(out, "-c", `approval_policy="never"`, "-c", `sandbox_mode="danger-full-access"`)
+		case setting != "" && joined:
+			out = append(out, "-c", setting+"="+tomlString(value))
+		case setting != "" && i+1 < len(args):
+			i++
+			out = append(out, "-c", setting+"="+tomlString(args[i]))
+		default:
+			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
 // settings returns the settings of one run; no file of the user changes.
 func settings(r agency.CommandRequest) []string {
 	role := agent.Role(r)
@@ -93,7 +136,7 @@ func settings(r agency.CommandRequest) []string {
 		role = own + "\n\n" + role
 	}
 	args := []string{"-c", "developer_instructions=" + tomlString(role)}
-	if !r.Headless {
+	if !r.Headless && r.Mode != agency.ModeProtocol {
 		args = append(args,
 			// An update dialog would take the first Enter.
 			"-c", "check_for_update_on_startup=false",
@@ -113,6 +156,9 @@ func settings(r agency.CommandRequest) []string {
 			// there: it would find neither agency nor the user's programs.
 			"-c", "allow_login_shell=false",
 		)
+	}
+	if r.Mode == agency.ModeProtocol {
+		return args // its protocol says more than its hooks
 	}
 	return append(args, hooks(r)...)
 }

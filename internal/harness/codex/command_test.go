@@ -164,3 +164,18 @@ func TestCodexKeepsTheUsersInstructions(t *testing.T) {
 		}
 	}
 }
+
+// The program of the mode protocol takes settings in place of options, and has no hooks.
+func TestProtocolCommand(t *testing.T) {
+	t.Parallel()
+	config := codexConfig(t, agency.CommandRequest{Mode: agency.ModeProtocol, Model: "gpt-5.5", DefaultArgs: []string{"-s", "read-only", "-a=on-request"}})
+	delete(config, "developer_instructions")
+	want := map[string]any{"model": "gpt-5.5", "sandbox_mode": "read-only", "approval_policy": "on-request"}
+	if diff := cmp.Diff(want, config); diff != "" {
+		t.Error(diff)
+	}
+	config = codexConfig(t, agency.CommandRequest{Mode: agency.ModeProtocol, SkipPermissions: true})
+	if config["approval_policy"] != "never" || config["sandbox_mode"] != "danger-full-access" {
+		t.Errorf("without permissions: %v", config)
+	}
+}

@@ -1,0 +1,392 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+	"agency/internal/protocol"
+)
+
+// dialect is the protocol of codex app-server on its standard input and output: JSON-RPC without the
+// version, one message a line. `codex app-server generate-json-schema --out DIR` describes it.
+var dialect = protocol.Dialect{
+	Name: "the protocol of codex app-server", Hello: hello, Read: readMessage, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
+}
+
+// message is one line of Codex: a notification, a request, or the reply to a request of ours.
+type message struct {
+	Method string          `json:"method"`
+	ID     json.RawMessage `json:"id"`
+	Params params          `json:"params"`
+	Result struct {
+		Model  string `json:"model"`
+		Thread struct {
+			ID string `json:"id"`
+		} `json:"thread"`
+		Turn turn `json:"turn"`
+	} `json:"result"`
+	Error *turnError `json:"error"`
+}
+
+type params struct {
+	Thread    string          `json:"threadId"`
+	TurnID    string          `json:"turnId"`
+	Turn      turn            `json:"turn"`
+	Item      protocolItem    `json:"item"`
+	ItemID    string          `json:"itemId"`
+	Request   json.RawMessage `json:"requestId"`
+	Error     *turnError      `json:"error"`
+	WillRetry bool            `json:"willRetry"`
+	Tokens    struct {
+		Total struct {
+			Input  *int64 `json:"inputTokens"`
+			Cached *int64 `json:"cachedInputTokens"`
+			Output *int64 `json:"outputTokens"`
+		} `json:"total"`
+	} `json:"tokenUsage"`
+
+	// Of requests.
+	Command     string          `json:"command"`
+	Actions     []action        `json:"commandActions"`
+	Reason      string          `json:"reason"`
+	Message     string          `json:"message"`
+	Server      string          `json:"serverName"`
+	Questions   []question      `json:"questions"`
+	Permissions json.RawMessage `json:"permissions"`
+}
+
+type action struct {
+	Command string `json:"command"`
+}
+
+type question struct {
+	ID       string `json:"id"`
+	Question string `json:"question"`
+	Options  []struct {
+		Label string `json:"label"`
+	} `json:"options"`
+}
+
+type turn struct {
+	ID     string         `json:"id"`
+	Status string         `json:"status"`
+	Error  *turnError     `json:"error"`
+	Items  []protocolItem `json:"items"`
+}
+
+type turnError struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+}
+
+// protocolItem is one message or action of Codex.
+type protocolItem struct {
+	item
+	Client  string   `json:"clientId"`
+	Text    string   `json:"text"`
+	Actions []action `json:"commandActions"`
+	Output  string   `json:"aggregatedOutput"`
+	Status  string   `json:"status"`
+}
+
+// readMessage reads one line of Codex.
+func readMessage(line []byte) []protocol.Event {
+	var m message
+	if !agent.Lenient(line, &m) || m.Method == "" && m.ID == nil {
+		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no message"}}
+	}
+	var events []protocol.Event
+	switch {
+	case m.Method == "":
+		events = m.reply()
+	case m.ID != nil:
+		events = m.asked()
+	default:
+		events = m.notification()
+	}
+	for i := range events {
+		e := &events[i]
+		e.Name, e.Thread = cmp.Or(m.Method, "reply"), m.Params.Thread
+	}
+	return events
+}
+
+// reply reads the reply to a request of ours. That to a message comes when Codex has it.
+func (m *message) reply() []protocol.Event {
+	var id string
+	_ = json.Unmarshal(m.ID, &id) // ours are texts
+	switch r := &m.Result; {
+	case m.Error != nil:
+		return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: m.Error.Message}}
+	case r.Turn.ID != "":
+		return []protocol.Event{{Kind: protocol.Taken, ID: id}}
+	case r.Model != "": // the conversation began
+		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Thread.ID, Model: r.Model}, {Kind: protocol.Replied, ID: id}}
+	default:
+		return []protocol.Event{{Kind: protocol.Replied, ID: id}}
+	}
+}
+
+// notices are the notifications that say nothing about the turn.
+var notices = []string{
+	"thread/", "hook/", "item/", "turn/diff/updated", "turn/plan/updated", "account/", "mcpServer/", "remoteControl/", "skills/", "app/", "model/",
+	"warning", "guardianWarning", "deprecationNotice", "configWarning", "rawResponseItem/", "project/", "fs/", "process/", "command/",
+}
+
+func (m *message) notification() []protocol.Event {
+	one := func(e protocol.Event) []protocol.Event { return []protocol.Event{e} }
+	switch p := &m.Params; m.Method {
+	case "turn/started":
+		return one(protocol.Event{Kind: protocol.Working, Turn: p.Turn.ID})
+	case "turn/completed":
+		return []protocol.Event{p.Turn.ended(), {Kind: protocol.Resting}}
+	case "item/started", "item/completed":
+		return p.Item.events(strings.HasSuffix(m.Method, "completed"), p.TurnID)
+	case "serverRequest/resolved":
+		return one(protocol.Event{Kind: protocol.Answered, ID: string(p.Request)})
+	case "thread/tokenUsage/updated":
+		t := &p.Tokens.Total
+		return one(protocol.Event{Kind: protocol.Used, Usage: &agency.Usage{InputTokens: t.Input, CachedTokens: t.Cached, OutputTokens: t.Output}, Whole: true})
+	case "error":
+		if !p.WillRetry || p.Error == nil {
+			return nil // the end of the turn says it again
+		}
+		return one(protocol.Event{Kind: protocol.Retrying, Class: p.Error.class(), Text: p.Error.Message})
+	}
+	if slices.ContainsFunc(notices, func(begin string) bool { return strings.HasPrefix(m.Method, begin) }) {
+		return nil
+	}
+	return one(protocol.Event{Kind: protocol.Unknown})
+}
+
+func (t *turn) ended() protocol.Event {
+	e := protocol.Event{Kind: protocol.Ended, Interrupted: t.Status == "interrupted", Failed: t.Status == "failed"}
+	for _, i := range t.Items {
+		if i.Type == "agentMessage" {
+			e.Text = i.Text
+		}
+	}
+	if e.Failed {
+		e.Class, e.Text = agency.ErrorOther, "the turn failed"
+		if t.Error != nil {
+			e.Class, e.Text = t.Error.class(), t.Error.Message
+		}
+	}
+	return e
+}
+
+// class returns the class of an error. The protocol writes Codex's kinds of errors in camel case, and
+// the files of a conversation in snake case.
+func (e *turnError) class() agency.ErrorClass {
+	var snake bytes.Buffer
+	for _, c := range e.Info {
+		if c >= 'A' && c <= 'Z' {
+			snake.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		snake.WriteByte(c)
+	}
+	return errorClass(snake.Bytes(), e.Message)
+}
+
+// events reads what Codex said or did.
+func (i *protocolItem) events(completed bool, turn string) []protocol.Event {
+	tool := protocol.Event{Kind: protocol.Tool, ID: i.ID, Tool: i.Type}
+	switch i.Type {
+	case "userMessage":
+		if completed || i.Client == "" {
+			return nil
+		}
+		return []protocol.Event{{Kind: protocol.Begun, ID: i.Client, Turn: turn}}
+	case "agentMessage":
+		if !completed || strings.TrimSpace(i.Text) == "" {
+			return nil
+		}
+		return []protocol.Event{{Kind: protocol.Message, Text: i.Text}}
+	case "commandExecution":
+		tool.Tool, tool.Text = shellTool, plainCommand(i.Command, i.Actions)
+	case "fileChange":
+		var paths []string
+		for _, change := range i.Changes {
+			paths = append(paths, change.Path)
+		}
+		tool.Tool, tool.Text = patchTool, strings.Join(paths, "\n")
+	case "mcpToolCall":
+		tool.Tool = i.Server + "." + i.Tool
+	case "collabAgentToolCall", "dynamicToolCall":
+		tool.Tool = i.Tool
+	case "webSearch":
+		tool.Text = i.Query
+	default:
+		return nil // a thought, a plan, a summary of the conversation
+	}
+	if completed {
+		tool.Kind, tool.Text, tool.Failed = protocol.ToolEnded, i.Output, i.Status == "failed" || i.Status == "declined"
+	}
+	return []protocol.Event{tool}
+}
+
+// The names of tools, as Codex's hooks have them.
+const (
+	shellTool = "Bash"
+	patchTool = "apply_patch"
+)
+
+// plainCommand returns a command without the shell that runs it.
+func plainCommand(command string, actions []action) string {
+	if len(actions) == 1 && actions[0].Command != "" {
+		return actions[0].Command
+	}
+	return command
+}
+
+// asked reads a request. What Codex waits for has an id that counts anew in each of its processes, so
+// the id of the call stands before it.
+func (m *message) asked() []protocol.Event {
+	p := &m.Params
+	r := &protocol.Request{
+		ID: fmt.Sprintf("%s.%s", p.ItemID, m.ID), Number: string(m.ID), Kind: agency.AsksPermission, Call: p.ItemID, Text: p.Reason,
+	}
+	back := requested{ID: m.ID, Method: m.Method, Questions: p.Questions, Permissions: p.Permissions}
+	switch m.Method {
+	case "item/commandExecution/requestApproval":
+		r.Tool, r.Text = shellTool, plainCommand(p.Command, p.Actions)
+	case "item/fileChange/requestApproval":
+		r.Tool = patchTool
+		r.Text = "" // that of the call names the files
+	case "item/permissions/requestApproval":
+		r.Tool, r.Text = "more permissions", cmp.Or(p.Reason, string(p.Permissions))
+	case "mcpServer/elicitation/request":
+		r.ID, r.Tool, r.Text = fmt.Sprintf("%s.%s", p.TurnID, m.ID), p.Server, p.Message
+	case "item/tool/requestUserInput":
+		r.Kind, r.Options = agency.AsksQuestion, []string{}
+		var texts []string
+		for _, q := range p.Questions {
+			texts = append(texts, q.Question)
+			for _, o := range q.Options {
+				r.Options = append(r.Options, o.Label)
+			}
+		}
+		r.Text = strings.Join(texts, "\n")
+	default:
+		return []protocol.Event{{Kind: protocol.Unknown}}
+	}
+	var err error
+	if r.Input, err = json.Marshal(back); err != nil {
+		return []protocol.Event{{Kind: protocol.Unknown}}
+	}
+	return []protocol.Event{{Kind: protocol.Asked, ID: r.ID, Request: r}}
+}
+
+// requested is what an answer needs of a request.
+type requested struct {
+	ID          json.RawMessage `json:"id"`
+	Method      string          `json:"method"`
+	Questions   []question      `json:"questions,omitempty"`
+	Permissions json.RawMessage `json:"permissions,omitempty"`
+}
+
+// hello begins the conversation in the working directory, or resumes one. Codex reads in order, so
+// nothing needs to wait for a reply.
+func hello(at protocol.Place, id string) []byte {
+	begin := map[string]any{"id": id, "method": "thread/start", "params": map[string]any{}}
+	if at.Conversation != "" {
+		begin = map[string]any{"id": id, "method": "thread/resume", "params": map[string]any{"threadId": at.Conversation, "excludeTurns": true}}
+	}
+	return encode(
+		map[string]any{"id": id + "-initialize", "method": "initialize", "params": map[string]any{"clientInfo": map[string]any{"name": "agency", "version": "1"}}},
+		map[string]any{"method": "initialized"},
+		begin,
+	)
+}
+
+// sayMessage begins a turn, or goes into the present one.
+func sayMessage(at protocol.Place, id, text string) []byte {
+	return encode(map[string]any{"id": id, "method": "turn/start", "params": map[string]any{
+		"threadId": at.Conversation, "clientUserMessageId": id, "input": []any{map[string]any{"type": "text", "text": text}},
+	}})
+}
+
+func sayInterrupt(at protocol.Place, id string) []byte {
+	return encode(map[string]any{"id": id, "method": "turn/interrupt", "params": map[string]any{"threadId": at.Conversation, "turnId": at.Turn}})
+}
+
+// sayLook asks for the conversation without its turns.
+func sayLook(at protocol.Place, id string) []byte {
+	return encode(map[string]any{"id": id, "method": "thread/read", "params": map[string]any{"threadId": at.Conversation}})
+}
+
+// replyTo returns the answer to a request. An answer that Codex does not know would end the request
+// all the same, so only what it offers is said.
+func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
+	var to requested
+	if err := json.Unmarshal(r.Input, &to); err != nil {
+		return nil, agency.Errorf(agency.CodeInputRefused, "its request cannot be read: %w", err)
+	}
+	allow := reply.Decision == agency.Allow
+	var result map[string]any
+	switch {
+	case r.Kind == agency.AsksQuestion:
+		answers, err := to.answers(reply.Text)
+		if err != nil {
+			return nil, err
+		}
+		result = map[string]any{"answers": answers}
+	case to.Method == "item/permissions/requestApproval":
+		result = map[string]any{"permissions": map[string]any{}, "scope": "turn"}
+		if allow {
+			result["permissions"] = to.Permissions
+		}
+	case to.Method == "mcpServer/elicitation/request":
+		result = map[string]any{"action": "decline"}
+		if allow {
+			result = map[string]any{"action": "accept", "content": map[string]any{}}
+		}
+	default:
+		result = map[string]any{"decision": "decline"} // which lets the turn go on
+		if allow {
+			result["decision"] = "accept"
+		}
+	}
+	return encode(map[string]any{"id": to.ID, "result": result}), nil
+}
+
+// answers returns the answers to questions, in order, with ";" between them.
+func (r *requested) answers(text string) (map[string]any, error) {
+	texts := []string{text}
+	if len(r.Questions) > 1 {
+		texts = strings.Split(text, ";")
+	}
+	if len(texts) != len(r.Questions) {
+		return nil, agency.Errorf(agency.CodeUsage, "it asks %d questions, and the answer has %d parts", len(r.Questions), len(texts)).
+			WithHint(`answer each, with ";" between: "Red; the second one"`)
+	}
+	answers := map[string]any{}
+	for i, q := range r.Questions {
+		text := strings.TrimSpace(texts[i])
+		for _, o := range q.Options {
+			if strings.EqualFold(o.Label, text) {
+				text = o.Label
+			}
+		}
+		answers[q.ID] = map[string]any{"answers": []string{text}}
+	}
+	return answers, nil
+}
+
+// encode returns messages, each of which is one line.
+func encode(messages ...map[string]any) []byte {
+	var out bytes.Buffer
+	for _, m := range messages {
+		if err := json.NewEncoder(&out).Encode(m); err != nil {
+			panic(err) // a map of texts
+		}
+	}
+	return out.Bytes()
+}
