@@ -84,7 +84,7 @@ func (d *Description) Gives(code agency.Code) bool {
 func CommonErrors() []agency.Code {
 	return []agency.Code{
 		agency.CodeUsage, agency.CodePermissionDenied, agency.CodeConfigInvalid,
-		agency.CodeGitNotFound, agency.CodeGitFailed, agency.CodeTmuxNotFound, agency.CodeTmuxFailed,
+		agency.CodeGitNotFound, agency.CodeGitFailed, agency.CodeDiskLow, agency.CodeTmuxNotFound, agency.CodeTmuxFailed,
 		agency.CodeDBLocked, agency.CodeDBError, agency.CodeDBMissing, agency.CodeResources, agency.CodeInternal,
 		agency.CodeDaemonStartFailed, agency.CodeDaemonConnectFailed, agency.CodeDaemonLost, agency.CodeDaemonVersion, agency.CodeSocketPathInvalid,
 	}

@@ -48,7 +48,7 @@ var (
 			agency.CodeSpecInvalid, agency.CodeNotGitRepo, agency.CodeEmptyRepo, agency.CodeBadRef,
 			agency.CodeInvalidPath, agency.CodeInputNotFile, agency.CodeRunnerNotConfigured,
 			agency.CodeBranchExists, agency.CodeNameExists, agency.CodeRepoBusy,
-			agency.CodeTrustRequired, agency.CodeDiskLow, agency.CodeWorktreeFailed,
+			agency.CodeTrustRequired, agency.CodeWorktreeFailed,
 			agency.CodeSetupFailed, agency.CodeTmuxStartFailed, agency.CodeRunnerStartFailed,
 			agency.CodeRunnerDisappeared, agency.CodeStartCutOff, agency.CodeCleanupFailed,
 			agency.CodeInvalidState, agency.CodeSandboxUnavailable,
@@ -131,7 +131,7 @@ waits for it. confirmed: agency saw the agent accept it; if false, look at run_o
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState, agency.CodeBadRef, agency.CodeEmptyRepo,
 			agency.CodeNotGitRepo, agency.CodeInvalidPath, agency.CodeNoChecks, agency.CodeCheckNotFound, agency.CodeTrustRequired,
 			agency.CodeSetupFailed, agency.CodeApprovalRequired, agency.CodeUncommitted, agency.CodeMergeConflict,
-			agency.CodeWorktreeFailed, agency.CodeDiskLow, agency.CodeCleanupFailed,
+			agency.CodeWorktreeFailed, agency.CodeCleanupFailed,
 		},
 		Example: `{"run": "fix-login", "merged": true}`,
 		Tool: &Tool{Name: "run_verify", Extra: true, Help: `Run the repository's checks on the committed work of a run, your own included, and get their verdicts. Known verdicts of the same

@@ -47,7 +47,7 @@ of its checks (run_verify), and in obstacle why it cannot land now. run_diff has
 			agency.CodeUncommitted, agency.CodeSourceMoved, agency.CodeNothingToLand, agency.CodeMergeConflict,
 			agency.CodeTargetMoved, agency.CodeTargetDirty, agency.CodeIntegrity, agency.CodeLandingNotFound, agency.CodeLandingOpen,
 			agency.CodeCheckFailed, agency.CodeCheckTimeout, agency.CodeApprovalRequired, agency.CodeTrustRequired,
-			agency.CodeSetupFailed, agency.CodeWorktreeFailed, agency.CodeDiskLow, agency.CodeCleanupFailed,
+			agency.CodeSetupFailed, agency.CodeWorktreeFailed, agency.CodeCleanupFailed,
 		},
 		Example: `{"run": "fix-login", "into": "main", "method": "squash"}`,
 	}

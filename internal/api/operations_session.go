@@ -24,7 +24,7 @@ var (
 			agency.CodeEmptyRepo, agency.CodeBadRef, agency.CodeInvalidPath,
 			agency.CodeRunnerNotConfigured, agency.CodeTrustRequired, agency.CodeSetupFailed,
 			agency.CodeInvalidState, agency.CodeRunNotFound, agency.CodeNameExists,
-			agency.CodeSessionNotFound, agency.CodeDiskLow,
+			agency.CodeSessionNotFound,
 		},
 		Example: `{"plan": {"agents": ["claude_code:2"], "prompt": "Find a bug and fix it."}, "dir": "/home/me/project"}`,
 		Tool: &Tool{Name: "session_start", Help: `Run a plan of dependent agents: each starts when those before it are done. You get a message when the session has settled
