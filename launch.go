@@ -165,6 +165,20 @@ func (e Environ) Without(names ...string) Environ {
 	return e.WithoutFunc(func(name string) bool { return slices.Contains(names, name) })
 }
 
+// author are the variables by which git finds who makes commits: the names, and where the user's
+// configuration is.
+func author() []string {
+	return []string{
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL",
+		"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+	}
+}
+
+// Author returns the variables by which git finds who makes commits.
+func (e Environ) Author() Environ {
+	return e.WithoutFunc(func(name string) bool { return !slices.Contains(author(), name) })
+}
+
 // WithoutFunc returns a copy without the variables whose names drop selects, and without entries
 // that are not NAME=value.
 func (e Environ) WithoutFunc(drop func(name string) bool) Environ {

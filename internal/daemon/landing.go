@@ -73,7 +73,7 @@ func (o landingOperations) mergeRun(ctx context.Context, req api.MergeRunRequest
 	if req.IncludeUncommitted {
 		asked.Uncommitted = agency.IncludeUncommitted
 	}
-	landing := lander.Request{Ref: req.Run, Asked: asked, Message: req.Message, DryRun: req.DryRun, Landed: req.Landed}
+	landing := lander.Request{Ref: req.Run, Asked: asked, Message: req.Message, DryRun: req.DryRun, Landed: req.Landed, Env: req.Env}
 	warnings := []string{}
 	if !req.NoVerify && !req.DryRun {
 		var err error
@@ -114,7 +114,7 @@ func (o landingOperations) merged(result *lander.Result, err error) (api.MergeRu
 }
 
 func (o landingOperations) reviewRun(ctx context.Context, req api.ReviewRunRequest) (api.ReviewRunResponse, error) {
-	v, err := o.lander.Review(ctx, lander.Request{Ref: req.Run, Asked: agency.LandingSettings{Target: req.Into}})
+	v, err := o.lander.Review(ctx, lander.Request{Ref: req.Run, Asked: agency.LandingSettings{Target: req.Into}, Env: req.Env})
 	if err != nil {
 		return api.ReviewRunResponse{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,40 +11,50 @@ import (
 	"agency"
 )
 
-// Identity returns the author of commits that the user makes in a repository, as git writes one:
-// "Name <address> seconds zone". The environment of the daemon comes before git's configuration, as
-// it does for git itself. The error is E_GIT_FAILED, with the way to set one, when git knows no name.
-func (g *Merges) Identity(ctx context.Context, repo agency.Repo) (string, error) {
-	ask := within(repo, "var", "GIT_COMMITTER_IDENT")
-	for _, part := range []string{"NAME", "EMAIL"} {
-		if value := cmp.Or(os.Getenv("GIT_COMMITTER_"+part), os.Getenv("GIT_AUTHOR_"+part)); value != "" {
-			ask.env = append(ask.env, "GIT_COMMITTER_"+part+"="+value)
+// identity is who makes a commit of agency's in the name of a user.
+type identity struct{ author, committer author }
+
+// identity returns who makes commits in a repository, as git finds it in an environment: the names
+// there come before the configuration. The error is E_GIT_FAILED, with the way to set one, when git
+// knows no name.
+func (g *Merges) identity(ctx context.Context, repo agency.Repo, env agency.Environ) (identity, error) {
+	known := slices.DeleteFunc(env.Author(), func(variable string) bool { return strings.HasSuffix(variable, "=") })
+	ask := func(which string) (author, error) {
+		c := within(repo, "var", which)
+		c.env = known
+		out, err := g.do(ctx, c)
+		if err != nil {
+			return author{}, agency.Errorf(agency.CodeGitFailed, "git does not know who makes the commit: %s", words(err)).
+				WithHint(`git config --global user.name "Your Name"; git config --global user.email you@example.com`)
 		}
+		return parseIdentity(strings.TrimSpace(out))
 	}
-	out, err := g.do(ctx, ask)
-	if err != nil {
-		return "", agency.Errorf(agency.CodeGitFailed, "git does not know who makes the commit: %s", words(err)).
-			WithHint(`git config --global user.name "Your Name"; git config --global user.email you@example.com`)
-	}
-	return strings.TrimSpace(out), nil
+	var by identity
+	var unnamed error
+	var beside sync.WaitGroup
+	beside.Go(func() { by.author, unnamed = ask("GIT_AUTHOR_IDENT") })
+	var err error
+	by.committer, err = ask("GIT_COMMITTER_IDENT")
+	beside.Wait()
+	return by, cmp.Or(err, unnamed)
 }
 
 // landing makes the commits of a landing in a repository, through a view of it: nothing that an
 // agent configured runs, and no hook.
 type landing struct {
-	git    *Merges
-	repo   agency.Repo
-	site   site
-	author string // of new commits, and the committer of all
+	git  *Merges
+	repo agency.Repo
+	site site
+	by   identity // the author of new commits, and the committer of all
 }
 
-func (g *Merges) landing(ctx context.Context, repo agency.Repo) (*landing, error) {
+func (g *Merges) landing(ctx context.Context, repo agency.Repo, env agency.Environ) (*landing, error) {
 	at, err := g.viewed(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
-	author, err := g.Identity(ctx, repo)
-	return &landing{git: g, repo: repo, site: at, author: author}, err
+	by, err := g.identity(ctx, repo, env)
+	return &landing{git: g, repo: repo, site: at, by: by}, err
 }
 
 // MergeTree returns the tree of a merge of two commits. A conflict is E_MERGE_CONFLICT with its
@@ -68,15 +77,14 @@ func (l *landing) commit(ctx context.Context, tree, message string, author *auth
 	for _, parent := range parents {
 		args = append(args, "-p", parent)
 	}
-	by, err := parseIdentity(l.author)
-	if err != nil {
-		return "", err
-	}
-	env := []string{"GIT_COMMITTER_NAME=" + by.name, "GIT_COMMITTER_EMAIL=" + by.email, "GIT_COMMITTER_DATE=" + by.date}
+	made, by := l.by.committer, l.by.author
 	if author != nil {
 		by = *author
 	}
-	env = append(env, "GIT_AUTHOR_NAME="+by.name, "GIT_AUTHOR_EMAIL="+by.email, "GIT_AUTHOR_DATE="+by.date)
+	env := []string{
+		"GIT_COMMITTER_NAME=" + made.name, "GIT_COMMITTER_EMAIL=" + made.email, "GIT_COMMITTER_DATE=" + made.date,
+		"GIT_AUTHOR_NAME=" + by.name, "GIT_AUTHOR_EMAIL=" + by.email, "GIT_AUTHOR_DATE=" + by.date,
+	}
 	out, err := l.git.do(ctx, call{
 		dir: l.repo.Root, site: l.site, env: env, input: message, args: append(args, tree),
 		settings: []string{"core.fsync=all", "core.fsyncMethod=batch", "i18n.commitEncoding=UTF-8"},
@@ -97,9 +105,10 @@ func parseIdentity(text string) (author, error) {
 	return author{name: name, email: email, date: "@" + date}, nil
 }
 
-// OnTop makes a commit with the tree of another one on top of a parent, in the user's name.
-func (g *Merges) OnTop(ctx context.Context, repo agency.Repo, parent, tree, message string) (string, error) {
-	l, err := g.landing(ctx, repo)
+// OnTop makes a commit with the tree of another one on top of a parent. Who makes it, and the
+// commits of Squash, Join and Rebase, git finds in env.
+func (g *Merges) OnTop(ctx context.Context, repo agency.Repo, env agency.Environ, parent, tree, message string) (string, error) {
+	l, err := g.landing(ctx, repo, env)
 	if err != nil {
 		return "", err
 	}
@@ -120,21 +129,21 @@ func (l *landing) since(ctx context.Context, side, base string) (string, error) 
 // Squash makes one commit on top of target with everything that source has since base, which need
 // not be in the history of either; an empty base is where their histories meet. message is called
 // while the files are merged.
-func (g *Merges) Squash(ctx context.Context, repo agency.Repo, target, source, base string, message func() (string, error)) (string, error) {
-	return g.joined(ctx, repo, target, source, base, message, target)
+func (g *Merges) Squash(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, message func() (string, error)) (string, error) {
+	return g.joined(ctx, repo, env, target, source, base, message, target)
 }
 
 // Join makes a merge commit of target and source.
-func (g *Merges) Join(ctx context.Context, repo agency.Repo, target, source, message string) (string, error) {
-	return g.joined(ctx, repo, target, source, "", func() (string, error) { return message, nil }, target, source)
+func (g *Merges) Join(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, message string) (string, error) {
+	return g.joined(ctx, repo, env, target, source, "", func() (string, error) { return message, nil }, target, source)
 }
 
-func (g *Merges) joined(ctx context.Context, repo agency.Repo, target, source, base string, message func() (string, error), parents ...string) (string, error) {
+func (g *Merges) joined(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, message func() (string, error), parents ...string) (string, error) {
 	var text string
 	var failed error
 	var beside sync.WaitGroup
 	beside.Go(func() { text, failed = message() })
-	l, tree, err := g.joinedTree(ctx, repo, target, source, base)
+	l, tree, err := g.joinedTree(ctx, repo, env, target, source, base)
 	beside.Wait()
 	if err := cmp.Or(err, failed); err != nil {
 		return "", err
@@ -143,7 +152,7 @@ func (g *Merges) joined(ctx context.Context, repo agency.Repo, target, source, b
 }
 
 // joinedTree merges the files of target with those that source has since base.
-func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, target, source, base string) (*landing, string, error) {
+func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string) (*landing, string, error) {
 	if base == "" { // then the merge needs no commit of its own
 		at, err := g.viewed(ctx, repo)
 		if err != nil {
@@ -152,12 +161,12 @@ func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, target, sourc
 		var l *landing
 		var failed error
 		var beside sync.WaitGroup
-		beside.Go(func() { l, failed = g.landing(ctx, repo) })
+		beside.Go(func() { l, failed = g.landing(ctx, repo, env) })
 		tree, err := g.mergeTree(ctx, repo, at, target, source)
 		beside.Wait()
 		return l, tree, cmp.Or(failed, err)
 	}
-	l, err := g.landing(ctx, repo)
+	l, err := g.landing(ctx, repo, env)
 	if err != nil {
 		return nil, "", err
 	}
@@ -183,8 +192,8 @@ func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, target, sourc
 // and its message as change returns it; an empty base is where their histories meet. Commits whose
 // content target has already are dropped; their number is the second result. A merge commit is
 // E_INVALID_STATE.
-func (g *Merges) Rebase(ctx context.Context, repo agency.Repo, target, source, base string, change func(message string) string) (tip string, dropped int, err error) {
-	l, err := g.landing(ctx, repo)
+func (g *Merges) Rebase(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, change func(message string) string) (tip string, dropped int, err error) {
+	l, err := g.landing(ctx, repo, env)
 	if err != nil {
 		return "", 0, err
 	}

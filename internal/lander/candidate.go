@@ -95,7 +95,7 @@ func (pl *planner) seal(ctx context.Context, p *plan) (string, error) {
 		return "", err
 	}
 	message := landing.Describe(p.run.Ref(), pl.summary(p.run), task(p.run), nil)
-	return pl.Git.OnTop(ctx, p.repo, s.commit, tree, landing.WithTrailer(message, p.run.Handle))
+	return pl.Git.OnTop(ctx, p.repo, p.env, s.commit, tree, landing.WithTrailer(message, p.run.Handle))
 }
 
 // make makes the commit, by the method.
@@ -116,19 +116,19 @@ func (pl *planner) make(ctx context.Context, p *plan, c *candidate, message stri
 		return err
 	case agency.LandRebase:
 		var err error
-		c.commit, _, err = pl.Git.Rebase(ctx, p.repo, p.targetOld, c.source, p.base, trailer)
+		c.commit, _, err = pl.Git.Rebase(ctx, p.repo, p.env, p.targetOld, c.source, p.base, trailer)
 		return err
 	case agency.LandMerge:
 		if message == "" {
 			message = fmt.Sprintf("Merge %s into %s\n", p.run.Branch, p.settings.Target)
 		}
 		var err error
-		c.commit, err = pl.Git.Join(ctx, p.repo, p.targetOld, c.source, trailer(message))
+		c.commit, err = pl.Git.Join(ctx, p.repo, p.env, p.targetOld, c.source, trailer(message))
 		return err
 	default: // squash
 	}
 	var err error
-	c.commit, err = pl.Git.Squash(ctx, p.repo, p.targetOld, c.source, p.base, func() (string, error) {
+	c.commit, err = pl.Git.Squash(ctx, p.repo, p.env, p.targetOld, c.source, p.base, func() (string, error) {
 		if message == "" {
 			messages, err := pl.Git.Messages(ctx, p.repo, p.from(), p.source.commit)
 			if err != nil {

@@ -25,6 +25,7 @@ type Link struct {
 type Chain struct {
 	Target, TargetOld string
 	Repo              agency.Repo
+	env               agency.Environ
 	Tree              string // of TargetOld
 	Links             []Link
 	plan              *plan // of the last link without an error
@@ -35,8 +36,8 @@ type Accept func(ctx context.Context, link *Link, from string) error
 
 // Chain makes the commits with which the work of runs would land in a branch, in this order, and
 // proves each. The error is about the branch; that of a run is in its link. accept may refuse
-// links.
-func (l *Lander) Chain(ctx context.Context, target string, runs []agency.RunID, accept Accept) (*Chain, error) {
+// links. env is that of the user for whom they land, as in a Request.
+func (l *Lander) Chain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, accept Accept) (*Chain, error) {
 	all := make([]*agency.Run, 0, len(runs))
 	for _, id := range runs {
 		r, err := l.Runs.Resolve(ctx, string(id))
@@ -45,11 +46,11 @@ func (l *Lander) Chain(ctx context.Context, target string, runs []agency.RunID, 
 		}
 		all = append(all, r)
 	}
-	return l.chain(ctx, target, all, accept)
+	return l.chain(ctx, target, all, env, accept)
 }
 
-func (l *Lander) chain(ctx context.Context, target string, runs []*agency.Run, accept Accept) (*Chain, error) {
-	c := &Chain{Target: target}
+func (l *Lander) chain(ctx context.Context, target string, runs []*agency.Run, env agency.Environ, accept Accept) (*Chain, error) {
+	c := &Chain{Target: target, env: env}
 	var err error
 	if c.Repo, err = l.Repos.Of(ctx, runs[0]); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (l *Lander) link(ctx context.Context, c *Chain, r *agency.Run, on string) (
 		link.Alone = true
 		return fail(err)
 	}
-	link.Source, p.targetOld = p.source.commit, on
+	link.Source, p.targetOld, p.env = p.source.commit, on, c.env
 	made, err := l.candidate(ctx, p, "")
 	if err != nil {
 		return fail(err)
@@ -120,8 +121,8 @@ func (l *Lander) link(ctx context.Context, c *Chain, r *agency.Run, on string) (
 // LandChain moves a branch in one step to what it becomes with the work of some runs, in this
 // order, if that is still the tree that was checked, on the commit on which it was checked. Else
 // the error is E_TARGET_MOVED, and nothing has moved. The results are in the order of the runs.
-func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.RunID, on, tree string) ([]Result, error) {
-	landings, err := l.landChain(ctx, target, runs, on, tree)
+func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, on, tree string) ([]Result, error) {
+	landings, err := l.landChain(ctx, target, runs, env, on, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.Run
 	return results, nil
 }
 
-func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunID, on, tree string) ([]*agency.Landing, error) {
+func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunID, env agency.Environ, on, tree string) ([]*agency.Landing, error) {
 	held := map[agency.RunID]*agency.Run{}
 	for _, id := range slices.Sorted(slices.Values(ids)) { // in one order, so that no two wait for each other
 		r, release, err := l.Runs.Hold(ctx, string(id))
@@ -161,7 +162,7 @@ func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunI
 		}
 		runs = append(runs, held[id])
 	}
-	c, err := l.chain(ctx, target, runs, nil)
+	c, err := l.chain(ctx, target, runs, env, nil)
 	if err != nil {
 		return nil, err
 	}

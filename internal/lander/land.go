@@ -172,6 +172,7 @@ func (pl *planner) tryFrom(ctx context.Context, r *agency.Run, repo agency.Repo,
 	if t.plan, err = pl.planWith(ctx, r, repo, req.Asked, find); err != nil {
 		return err
 	}
+	t.plan.env = req.Env
 	return together(
 		func() (err error) { t.candidate, err = pl.candidate(ctx, t.plan, req.Message); return err },
 		func() (err error) { t.at, err = pl.place(ctx, t.plan); return err },

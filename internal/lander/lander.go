@@ -74,10 +74,10 @@ type Git interface {
 	Changed(ctx context.Context, repo agency.Repo, from, to string) ([]agency.ChangedFile, error)
 	Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error)
 	MergeTree(ctx context.Context, repo agency.Repo, ours, theirs string) (string, error)
-	OnTop(ctx context.Context, repo agency.Repo, parent, tree, message string) (string, error)
-	Squash(ctx context.Context, repo agency.Repo, target, source, base string, message func() (string, error)) (string, error)
-	Join(ctx context.Context, repo agency.Repo, target, source, message string) (string, error)
-	Rebase(ctx context.Context, repo agency.Repo, target, source, base string, change func(message string) string) (tip string, dropped int, err error)
+	OnTop(ctx context.Context, repo agency.Repo, env agency.Environ, parent, tree, message string) (string, error)
+	Squash(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, message func() (string, error)) (string, error)
+	Join(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, message string) (string, error)
+	Rebase(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, change func(message string) string) (tip string, dropped int, err error)
 	Checkout(ctx context.Context, repo agency.Repo, branch string) (string, error)
 	Clean(ctx context.Context, repo agency.Repo, worktree string) (bool, error)
 	Pin(ctx context.Context, repo agency.Repo, ref, commit string) error
@@ -162,6 +162,9 @@ type Request struct {
 	Message string // of the commit that holds all; empty is made from the run's
 	DryRun  bool   // make and check the commit, and move nothing
 	Landed  bool   // a run without more to land has its last landing as the result
+	// Env is the environment of the user for whom it lands, in which git finds the name of who makes
+	// the commits. Without one only git's configuration counts.
+	Env agency.Environ
 	// Check returns an error unless the target's checks pass on the commit that is to land. It may
 	// take long, and no lock is held meanwhile. Nil means that nothing checks the commit.
 	Check func(ctx context.Context, repo agency.Repo, l *agency.Landing) error

@@ -22,6 +22,7 @@ import (
 type plan struct {
 	run       *agency.Run
 	repo      agency.Repo
+	env       agency.Environ // in which git finds who makes the commits
 	settings  agency.LandingSettings
 	targetOld string
 	source    source

@@ -57,6 +57,7 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.env = req.Env
 	if len(v.Comments) > 0 {
 		if err := l.locate(ctx, repo, p, v.Comments); err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ func (q *Queuer) addAll(ctx context.Context, items []Item, req *AddRequest) erro
 	defer q.environs.Unlock()
 	for i := range items {
 		e := &items[i].Entry
-		if err := q.writeEnv(e.Repo, req.Env); err != nil {
+		if err := q.writeEnv(e.Repo, req.By, req.Env); err != nil {
 			return err
 		}
 		if err := q.add(ctx, e, req.Approve); err != nil {
@@ -94,7 +94,13 @@ func (q *Queuer) prepare(ctx context.Context, ref string, req *AddRequest) (*Ite
 	}
 	// Its conflicts are for its agent to solve, when its turn comes; what else is in the way is an
 	// error now.
-	chain, err := q.Lander.Chain(ctx, target, []agency.RunID{r.ID}, nil)
+	author := agency.Environ(req.Env)
+	if req.By != agency.User {
+		if author, err = q.author(e.Repo); err != nil {
+			return nil, err
+		}
+	}
+	chain, err := q.Lander.Chain(ctx, target, []agency.RunID{r.ID}, author, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +184,7 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 			return nil, err
 		}
 		if req.Change != Hold && req.Change != Remove {
-			if err := q.writeEnv(e.Repo, req.Env); err != nil {
+			if err := q.writeEnv(e.Repo, agency.User, req.Env); err != nil {
 				return nil, err
 			}
 			defer q.dropEnv(ctx, e.Repo) // unless an entry needs it then
@@ -260,7 +266,7 @@ func done(e *agency.QueueEntry, change Change) bool {
 // Pause has a queue land nothing until it is resumed. What is being checked is checked to its end.
 func (q *Queuer) Pause(ctx context.Context, ref agency.QueueRef, pause bool, env []string) error {
 	if !pause {
-		if err := q.writeEnv(ref.Repo, env); err != nil {
+		if err := q.writeEnv(ref.Repo, agency.User, env); err != nil {
 			return err
 		}
 	}

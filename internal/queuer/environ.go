@@ -3,7 +3,9 @@ package queuer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,28 +17,57 @@ import (
 // envLimit is the largest environment that is read back, in bytes.
 const envLimit = 8 << 20
 
-// The checks of a repository's queues get the environment of the user who last added to one or set
+// The checks of a repository's queues get the environment of the caller who last added to one or set
 // one going. It holds secrets, so it is stored apart from the record, readable by its owner alone,
-// and removed when the queues are empty.
+// and removed when the queues are empty. In whose name commits are made, the user alone says: that
+// is stored beside it, and an agent that adds does not change it.
 
 func (q *Queuer) envPath(repo string) string {
 	return filepath.Join(q.Home, "queues", repo+".json")
 }
 
-func (q *Queuer) writeEnv(repo string, env []string) error {
+func (q *Queuer) authorPath(repo string) string {
+	return filepath.Join(q.Home, "queues", repo+"-author.json")
+}
+
+// writeEnv stores the environment of a caller: by is agency.User or the id of a run.
+func (q *Queuer) writeEnv(repo, by string, env agency.Environ) error {
 	path := q.envPath(repo)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create %s: %w", filepath.Dir(path), err)
 	}
 	// The token identifies the caller, which the checks are not.
-	data, err := json.Marshal(agency.Environ(env).Without("AGENCY_TOKEN"))
+	data, err := json.Marshal(env.Without("AGENCY_TOKEN"))
 	if err != nil {
 		return fmt.Errorf("encode the environment: %w", err)
 	}
-	return file.WriteDurable(path, data)
+	if err := file.WriteDurable(path, data); err != nil || by != agency.User {
+		return err
+	}
+	if data, err = json.Marshal(env.Author()); err != nil {
+		return fmt.Errorf("encode who makes commits: %w", err)
+	}
+	return file.WriteDurable(q.authorPath(repo), data)
 }
 
-func (q *Queuer) readEnv(repo string) ([]string, error) {
+// author returns the variables by which git finds in whose name commits are made; none when no user
+// has said so.
+func (q *Queuer) author(repo string) (agency.Environ, error) {
+	data, err := file.ReadRegular(q.authorPath(repo), envLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var env agency.Environ
+	if err == nil {
+		err = json.Unmarshal(data, &env)
+	}
+	if err != nil {
+		return nil, agency.Errorf(agency.CodeInvalidState, "in whose name commits are made cannot be read: %w", err).WithHint("give it again: agency queue resume")
+	}
+	return env, nil
+}
+
+func (q *Queuer) readEnv(repo string) (agency.Environ, error) {
 	data, err := file.ReadRegular(q.envPath(repo), envLimit)
 	var env agency.Environ
 	if err == nil {
@@ -54,7 +85,7 @@ func (q *Queuer) dropEnv(ctx context.Context, repo string) {
 	defer q.environs.Unlock()
 	open, err := q.Store.OpenQueues(ctx)
 	if err == nil && !slices.ContainsFunc(open, func(ref agency.QueueRef) bool { return ref.Repo == repo }) {
-		err = os.RemoveAll(q.envPath(repo))
+		err = errors.Join(os.RemoveAll(q.envPath(repo)), os.RemoveAll(q.authorPath(repo)))
 	}
 	if err != nil && ctx.Err() == nil {
 		q.Log.Warn("remove the environment of checks", "err", err)

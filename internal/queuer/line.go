@@ -211,8 +211,11 @@ func (l *line) gone(seen *look, err error) {
 // chain makes the commits of some entries, and the facts of each.
 func (l *line) chain(ctx context.Context, seen *look, tried []*agency.QueueEntry, ids []agency.RunID, agentsApprove bool) error {
 	var failed error // about the checks, not about a run
-	var err error
-	seen.chain, err = l.Lander.Chain(ctx, l.ref.Target, ids, func(ctx context.Context, link *lander.Link, from string) error {
+	author, err := l.author(l.ref.Repo)
+	if err != nil {
+		return err
+	}
+	seen.chain, err = l.Lander.Chain(ctx, l.ref.Target, ids, author, func(ctx context.Context, link *lander.Link, from string) error {
 		e := tried[slices.Index(ids, link.Run.ID)]
 		if e.State == agency.EntryFixing && e.Source == link.Source {
 			return errBlamed
@@ -389,7 +392,11 @@ func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note stri
 	for _, seq := range a.Entries {
 		ids = append(ids, seen.links[seq].Run.ID)
 	}
-	results, err := l.Lander.LandChain(ctx, l.ref.Target, ids, seen.chain.TargetOld, a.Tree)
+	author, err := l.author(l.ref.Repo)
+	if err != nil {
+		return "", err
+	}
+	results, err := l.Lander.LandChain(ctx, l.ref.Target, ids, author, seen.chain.TargetOld, a.Tree)
 	switch {
 	case agency.IsCode(err, agency.CodeTargetMoved):
 		l.lost, l.at = l.lost+1, ""

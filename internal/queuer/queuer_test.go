@@ -80,7 +80,7 @@ func (r *record) Target(_ context.Context, _ *agency.Run, _ agency.Repo, asked s
 	return asked, nil
 }
 
-func (r *record) Chain(_ context.Context, _ string, runs []agency.RunID, _ lander.Accept) (*lander.Chain, error) {
+func (r *record) Chain(_ context.Context, _ string, runs []agency.RunID, _ agency.Environ, _ lander.Accept) (*lander.Chain, error) {
 	if name := strings.TrimPrefix(string(runs[0]), "r_"); name == r.resumed {
 		r.working[name] = true
 		return &lander.Chain{Links: []lander.Link{{Err: agency.Errorf(agency.CodeInvalidState, "it is working")}}}, nil

@@ -106,8 +106,12 @@ func (ln *Landings) merge(ctx context.Context, req *scheduler.LandRequest) error
 	warn := func(text string) {
 		ln.Log.Warn("land the work of an agent", "session", req.Session.ID, "agent", req.Agent.ID, "warning", text)
 	}
+	var author agency.Environ
+	if req.Session.Owner == agency.User {
+		author = req.Env
+	}
 	result, err := ln.Lander.Land(ctx, lander.Request{
-		Ref: string(req.Agent.Run), Check: ln.Passes(&verify.Request{Env: req.Env, Deny: cfg.Env.Deny, Warn: warn}),
+		Ref: string(req.Agent.Run), Env: author, Check: ln.Passes(&verify.Request{Env: req.Env, Deny: cfg.Env.Deny, Warn: warn}),
 	})
 	if err == nil {
 		for _, text := range result.Warnings {
