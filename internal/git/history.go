@@ -161,6 +161,26 @@ func (g *History) Missing(ctx context.Context, repo agency.Repo, target string, 
 	return slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return !has[commit] }), nil
 }
 
+// Unmatched returns those commits of source, without what is in the histories of others, whose change
+// no commit of candidate makes: by its patch id, which is of the changed lines and those around them.
+func (g *History) Unmatched(ctx context.Context, repo agency.Repo, candidate, source string, others ...string) ([]string, error) {
+	args := []string{"rev-list", "--cherry-mark", "--right-only", "--end-of-options", candidate + "..." + source}
+	for _, other := range others {
+		args = append(args, "^"+other)
+	}
+	out, err := g.run(ctx, repo, append(args, "--")...)
+	if err != nil {
+		return nil, fmt.Errorf("compare the changes of %.12s and %.12s: %w", candidate, source, err)
+	}
+	unmatched := []string{}
+	for mark := range strings.FieldsSeq(out) {
+		if commit, ok := strings.CutPrefix(mark, "+"); ok {
+			unmatched = append(unmatched, commit)
+		}
+	}
+	return unmatched, nil
+}
+
 // Tree returns the tree of a commit.
 func (g *History) Tree(ctx context.Context, repo agency.Repo, commit string) (string, error) {
 	out, err := g.run(ctx, repo, "rev-parse", "--verify", "--end-of-options", commit+"^{tree}")

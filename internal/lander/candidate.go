@@ -15,6 +15,7 @@ type candidate struct {
 	source string // what it brings in
 	commit string
 	files  []agency.FileChange
+	empty  int             // of the source's commits: a rebase leaves them out, since the target has their content
 	added  []agency.Commit // to the target
 }
 
@@ -69,7 +70,47 @@ func (pl *planner) candidate(ctx context.Context, p *plan, message string) (*can
 	if !on {
 		return c, unproven(p, c, "it is not on top of %q", p.settings.Target)
 	}
-	return c, landing.Prove(facts)
+	if err := landing.Prove(facts); err != nil || p.settings.Method != agency.LandRebase {
+		return c, err
+	}
+	return c, pl.proveRebase(ctx, p, c)
+}
+
+// proveRebase returns why the commits of a rebased candidate are not what the source's must become.
+// Each of those must be there with the same patch id. Where lines around a change differ, or the
+// target has a part of it, the patch id is another one: then all of the files must be as one merge
+// of both sides makes them.
+func (pl *planner) proveRebase(ctx context.Context, p *plan, c *candidate) error {
+	base := []string{}
+	if p.base != "" {
+		base = append(base, p.base)
+	}
+	made, err := pl.Git.Unmatched(ctx, p.repo, c.commit, c.source, append(base, p.targetOld)...)
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	all, err := pl.Git.Commits(ctx, p.repo, p.from(), c.source)
+	if err != nil {
+		return err
+	}
+	if missing := len(all) - c.empty - len(c.added); missing > 0 {
+		return unproven(p, c, "of the %d commits of %s it lacks %d", len(all), p.run.Ref(), missing)
+	}
+	merged, err := pl.Git.Squash(ctx, p.repo, p.env, p.targetOld, c.source, p.base, func() (string, error) { return "one merge\n", nil })
+	if err == nil {
+		var same bool
+		if same, err = pl.sameTree(ctx, p.repo, merged, c.commit); same {
+			return nil
+		}
+	}
+	if err != nil && !agency.IsCode(err, agency.CodeMergeConflict) {
+		return err
+	}
+	left, err := pl.Git.Unmatched(ctx, p.repo, c.commit, c.source, base...) // what the target has already
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return unproven(p, c, "the change of the commit %s is not in it", short(left[0]))
 }
 
 // seal returns the commit with everything of the run that lands.
@@ -116,7 +157,7 @@ func (pl *planner) make(ctx context.Context, p *plan, c *candidate, message stri
 		return err
 	case agency.LandRebase:
 		var err error
-		c.commit, _, err = pl.Git.Rebase(ctx, p.repo, p.env, p.targetOld, c.source, p.base, trailer)
+		c.commit, c.empty, err = pl.Git.Rebase(ctx, p.repo, p.env, p.targetOld, c.source, p.base, trailer)
 		return err
 	case agency.LandMerge:
 		if message == "" {

@@ -68,6 +68,7 @@ type Git interface {
 	Messages(ctx context.Context, repo agency.Repo, from, to string) ([]string, error)
 	Bases(ctx context.Context, repo agency.Repo, a, b string) ([]string, error)
 	Covered(ctx context.Context, repo agency.Repo, target, source string, others []string) ([]string, error)
+	Unmatched(ctx context.Context, repo agency.Repo, candidate, source string, others ...string) ([]string, error)
 	Missing(ctx context.Context, repo agency.Repo, target string, commits []string) ([]string, error)
 	Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error)
 	Tree(ctx context.Context, repo agency.Repo, commit string) (string, error)
