@@ -21,6 +21,9 @@ func (d *Daemon) newQueuer() *queuer.Queuer {
 	return queuer.New(queuer.Deps{
 		Store: d.store, Lander: d.lander, Verifier: d.verifier, Runs: d.sup.Records, Repos: d.sup.Repos, Status: d.sup.Observer.Derive,
 		Input: d.sup.Input, Inbox: d.sup.Inbox, Flag: d.sup.Marks.FlagChecks,
+		FlagConflict: func(ctx context.Context, id agency.RunID, reason string) error {
+			return d.sup.Marks.FlagConflict(ctx, string(id), reason)
+		},
 		Resume: fixups.Resume, Begin: fixups.Begin,
 		Settings: func() queuer.Settings {
 			cfg := d.active.config()

@@ -20,7 +20,8 @@ var _ scheduler.Store = (*sqlite.Store)(nil)
 
 func (d *Daemon) newLandings() *session.Landings {
 	return &session.Landings{
-		Store: d.store, Runs: d.sup.Records, Finder: d.finder, Lander: d.lander, Queuer: d.queuer, Passes: passing(d.verifier, d.untilStop), Log: d.Log,
+		Store: d.store, Runs: d.sup.Records, Finder: d.finder, Lander: d.lander, Queuer: d.queuer, Passes: passing(d.verifier, d.untilStop),
+		FlagConflict: d.sup.Marks.FlagConflict, Log: d.Log,
 	}
 }
 

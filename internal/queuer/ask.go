@@ -14,7 +14,7 @@ import (
 )
 
 // ask asks the agent of an entry to solve its conflict, or to fix what a check found, and records
-// how it was asked. After a crash between the two it is asked again, unless the work of the first
+// how it was asked. What only the user can mend flags the run. After a crash between the two it is asked again, unless the work of the first
 // asking has begun by then. An entry whose failed check only the user can have fixed has failed.
 func (l *line) ask(ctx context.Context, seen *look, a *queue.Action) error {
 	e := &seen.entries[slices.IndexFunc(seen.entries, func(e agency.QueueEntry) bool { return e.Seq == a.Entry })]
@@ -34,8 +34,12 @@ func (l *line) ask(ctx context.Context, seen *look, a *queue.Action) error {
 		return err
 	}
 	failed := e.State == agency.EntryFixing && asked == agency.AskedUser
+	flag := l.FlagConflict
 	if failed {
-		if err := l.Flag(ctx, r.ID, e.Reason); err != nil {
+		flag = l.Flag
+	}
+	if asked == agency.AskedUser {
+		if err := flag(ctx, r.ID, e.Reason); err != nil {
 			return err
 		}
 	}

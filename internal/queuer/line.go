@@ -325,6 +325,11 @@ func (l *line) settle(ctx context.Context, seen *look, a *queue.Action) error {
 			return err
 		}
 	}
+	if a.State == agency.EntryHeld && a.HeldFor == agency.HeldForConflict {
+		if err := l.FlagConflict(ctx, seen.links[a.Entry].Run.ID, reason); err != nil {
+			return err
+		}
+	}
 	_, err := l.Store.ChangeQueueEntries(ctx, []int64{a.Entry}, func(e *agency.QueueEntry) bool {
 		if e.State.Final() || e.Held() && a.State != agency.EntryLanded {
 			return false // a person was faster

@@ -81,6 +81,8 @@ type Deps struct {
 	Inbox  Inbox
 	// Flag flags a run because a check does not pass.
 	Flag func(ctx context.Context, id agency.RunID, reason string) error
+	// FlagConflict flags a run because its work conflicts, and nobody but the user can solve it.
+	FlagConflict func(ctx context.Context, id agency.RunID, reason string) error
 	// Resume begins another attempt of an ended run, in its conversation where it has one, with a
 	// prompt and an environment.
 	Resume func(ctx context.Context, r *agency.Run, prompt string, env []string) error

@@ -35,7 +35,9 @@ type Landings struct {
 	Queuer *queuer.Queuer
 	// Passes returns the function that runs a target's checks on the commit that is to land there.
 	Passes func(checking *verify.Request) func(ctx context.Context, repo agency.Repo, l *agency.Landing) error
-	Log    *slog.Logger
+	// FlagConflict flags a run whose landing was refused by a conflict.
+	FlagConflict func(ctx context.Context, ref, reason string) error
+	Log          *slog.Logger
 }
 
 // Finals returns the completed agents of a session whose work no other one has, in the order of

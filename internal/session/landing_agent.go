@@ -43,6 +43,11 @@ func (ln *Landings) Land(ctx context.Context, req scheduler.LandRequest) (agency
 	if e.Code == agency.CodeNothingToLand {
 		return agency.AgentLanding{State: agency.WorkNothing}, nil
 	}
+	if e.Code == agency.CodeMergeConflict {
+		if err := ln.FlagConflict(ctx, string(req.Agent.Run), e.Message); err != nil {
+			return agency.AgentLanding{}, err
+		}
+	}
 	note := e.Message
 	if e.Hint != "" {
 		note += "; " + e.Hint

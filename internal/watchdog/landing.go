@@ -213,12 +213,13 @@ func handledByQueue(r *agency.Run, c *Condition, entries []agency.QueueEntry) bo
 	if len(entries) == 0 || r.MergedAt != nil || r.Abandoned {
 		return false
 	}
-	last := entries[len(entries)-1].State
+	entry := &entries[len(entries)-1]
+	last := entry.State
 	switch {
 	case c.Kind == agency.AlertComplete:
 		return !last.Final()
 	case c.PromptType == agency.PromptAttention && r.Flag != nil && (r.Flag.By == agency.FlaggedByChecks || r.Flag.By == agency.FlaggedByLanding):
-		return last.Moving() || last == agency.EntryFailed || last == agency.EntryFixing
+		return last.Moving() || last.WithAgent() || last == agency.EntryFailed || last == agency.EntryHeld && entry.HeldFor == agency.HeldForConflict
 	}
 	return false
 }
