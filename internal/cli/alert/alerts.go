@@ -166,7 +166,11 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 	head, tail := al.OpenedAt.Local().Format(time.TimeOnly)+"  ", "  "+term.SafeLine(view.AlertCommand(al))
 	words := term.SafeLine(view.AlertSentence(al))
 	if width := o.Columns(); width > 0 {
-		room := max(width-term.Width(head)-term.Width(tail), leastSentence)
+		if width < term.Width(head)+leastSentence+term.Width(tail) {
+			_, _ = fmt.Fprintln(o.Out, term.Fit(head+words, width)+"\n  "+tail)
+			return o.Out.Failed()
+		}
+		room := width - term.Width(head) - term.Width(tail)
 		words = within(room, words, tail, al)
 		words = term.Pad(term.Fit(words, room), min(room, 40))
 	}
@@ -175,7 +179,7 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 }
 
 // alertTable returns a line for each alert: what happened, in words, and the command that deals
-// with it. SENT is there when an alert is not simply open.
+// with it, in the same line if there is room. SENT is there when an alert is not simply open.
 func alertTable(d *command.Deps, alerts []api.Alert) string {
 	rows := [][]string{{"ALERT", "SINCE", "SENT", "WHAT", "ANSWER"}}
 	open := true
@@ -194,7 +198,10 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 		what = 2
 	}
 	if width := d.Columns(); width > 0 {
-		room := max(term.MaxWidth(column(rows, what))-max(term.TableWidth(rows)-width, 0), leastSentence)
+		room := term.MaxWidth(column(rows, what)) - max(term.TableWidth(rows)-width, 0)
+		if room < leastSentence {
+			return stacked(rows, width, alerts)
+		}
 		for i := range alerts {
 			row := rows[i+1]
 			row[what] = within(room, row[what], row[what+1], &alerts[i])
@@ -202,6 +209,26 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 		term.Narrow(rows, width, []term.Cut{{what, leastSentence}})
 	}
 	return term.Table(rows)
+}
+
+// stacked returns a table of alerts with each command in a line of its own, for a terminal that is
+// too narrow for both.
+func stacked(rows [][]string, width int, alerts []api.Alert) string {
+	last := len(rows[0]) - 1
+	commands := column(rows, last)
+	for i := range rows {
+		rows[i] = rows[i][:last]
+	}
+	room := term.MaxWidth(column(rows, last-1)) - max(term.TableWidth(rows)-width, 0)
+	for i := range alerts {
+		rows[i+1][last-1] = within(room, rows[i+1][last-1], commands[i+1], &alerts[i])
+	}
+	term.Narrow(rows, width, []term.Cut{{last - 1, leastSentence}})
+	lines := strings.SplitAfter(term.Table(rows), "\n")
+	for i, command := range commands[1:] {
+		lines[i+1] += "    " + command + "\n"
+	}
+	return strings.Join(lines, "")
 }
 
 func column(rows [][]string, i int) []string {

@@ -118,7 +118,7 @@ func newQueueList(d *command.Deps) *cobra.Command {
 				return
 			}
 			_, _ = io.WriteString(w, d.TextTable(rows))
-			printQueues(w, resp.Queues)
+			printQueues(w, resp.Queues, d.Columns())
 			if cut {
 				d.Chat("what is left out, and what helps: agency queue explain RUN")
 			}
@@ -148,16 +148,25 @@ func queueRow(item *api.QueueItem, now time.Time, cut *bool) []string {
 	return []string{place, term.SafeLine(e.Run), term.SafeLine(e.Target), string(e.State), duration.Short(now.Sub(e.ChangedAt)), why}
 }
 
-// printQueues prints what is in the way of whole queues.
-func printQueues(w io.Writer, queues []agency.Queue) {
+// paused returns that a queue is paused and how it goes on: in one line, or in two where columns, if
+// not 0, are too few.
+func paused(target string, columns int) string {
+	what, then := "the queue of "+term.SafeLine(target)+" is paused;", "go on: agency queue resume --into "+plain.ShellWord(target)
+	if columns > 0 && term.Width(what)+1+term.Width(then) > columns {
+		return what + "\n" + then + "\n"
+	}
+	return what + " " + then + "\n"
+}
+
+// printQueues prints what is in the way of whole queues, on a terminal of that many columns.
+func printQueues(w io.Writer, queues []agency.Queue, columns int) {
 	for i := range queues {
 		q := &queues[i]
-		target := term.SafeLine(q.Target)
 		switch {
 		case q.Paused:
-			_, _ = fmt.Fprintf(w, "the queue of %s is paused; go on: agency queue resume --into %s\n", target, plain.ShellWord(target))
+			_, _ = io.WriteString(w, paused(q.Target, columns))
 		case q.Note != "":
-			_, _ = fmt.Fprintf(w, "the queue of %s waits: %s\n", target, term.SafeLine(q.Note))
+			_, _ = fmt.Fprintf(w, "the queue of %s waits: %s\n", term.SafeLine(q.Target), term.SafeLine(q.Note))
 		}
 	}
 }
@@ -313,7 +322,7 @@ func pauseQueue(cmd *cobra.Command, d *command.Deps, into string, resume bool) e
 		for i := range resp.Queues {
 			q := &resp.Queues[i]
 			if q.Paused {
-				_, _ = fmt.Fprintf(w, "the queue of %s is paused; go on: agency queue resume --into %s\n", term.SafeLine(q.Target), plain.ShellWord(q.Target))
+				_, _ = io.WriteString(w, paused(q.Target, d.Columns()))
 				continue
 			}
 			_, _ = fmt.Fprintf(w, "the queue of %s goes on\n", term.SafeLine(q.Target))
