@@ -182,6 +182,11 @@ func TestUnknownCommandHints(t *testing.T) {
 		{[]string{"atach", "x"}, "did you mean: agency attach"},
 		{[]string{"daemon", "statsu"}, "did you mean: agency daemon status"},
 		{[]string{"config", "shwo"}, "did you mean: agency config show"},
+		{[]string{"statsu"}, "did you mean: agency status"}, // another name of a command
+		{[]string{"lsit"}, "did you mean: agency list"},
+		{[]string{"kil", "x"}, "agency --help"}, // would end something
+		{[]string{"attach"}, "agency ls"},
+		{[]string{"send"}, "agency ls"},
 		{[]string{"photosynthesis"}, "agency --help"},
 		{[]string{"daemon", "photosynthesis"}, "agency daemon --help"},
 		{[]string{"wrappr", "x"}, "agency --help"}, // the command is not for users

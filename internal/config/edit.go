@@ -123,7 +123,8 @@ func Set(path string, env []string, data []byte, key, value string) (edited []by
 	if err == nil {
 		err = agency.Errorf(agency.CodeConfigInvalid, "it must be written by hand")
 	}
-	return nil, "", agency.Errorf(agency.CodeConfigInvalid, "%s cannot be %s: %w", clip(key), clip(value), err).WithHint("agency config edit")
+	return nil, "", agency.Errorf(agency.CodeConfigInvalid, "%s cannot be %s: %w", clip(key), clip(value), err).
+		WithHint("%s", cmp.Or(agency.AsError(err).Hint, "agency config edit"))
 }
 
 // AddHost returns the configuration file of a user with one more entry of [sandbox] hosts.

@@ -37,6 +37,9 @@ func Takes(names ...string) cobra.PositionalArgs {
 		if len(names) > 0 {
 			wants = strings.Join(names, " ")
 		}
+		if len(args) == 0 && names[0] == "RUN" {
+			return agency.Errorf(agency.CodeUsage, "%s needs %s", cmd.CommandPath(), wants).WithHint("agency ls")
+		}
 		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %s", cmd.CommandPath(), wants, Count(len(args), "argument")).
 			WithHint("%s --help", cmd.CommandPath())
 	}
@@ -86,8 +89,9 @@ var destroying = []string{"cancel", "gc", "rebuild", "restore", "rm", "stop", "u
 func UnknownCommand(cmd *cobra.Command, word string) error {
 	known := []string{}
 	for _, c := range cmd.Commands() {
-		if !c.Hidden && !slices.Contains(destroying, c.Name()) {
-			known = append(known, c.Name())
+		forUsers := !c.Hidden || c.GroupID != ""
+		if forUsers && !slices.Contains(destroying, c.Name()) {
+			known = append(append(known, c.Name()), c.Aliases...)
 		}
 	}
 	err := agency.Errorf(agency.CodeUsage, "%s has no command %q", cmd.CommandPath(), word)

@@ -15,7 +15,8 @@ func NewStatus(d *command.Deps) *cobra.Command {
 		Short:             "List runs, or show one: agency ls, agency show",
 		Example:           "  agency status",
 		Args:              command.TakesUpTo("RUN"),
-		Hidden:            true,
+		Hidden:            true, // from the help, which names one command for each thing
+		GroupID:           "inspect",
 		ValidArgsFunction: d.CompleteRuns,
 	}, func(cmd *cobra.Command, args []string) error {
 		next := ls

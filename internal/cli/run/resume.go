@@ -48,14 +48,14 @@ because they may be secret: give them again.`,
   agency resume --restart fix-login
   agency resume fix-login --env API_KEY --env MODE=test
   agency resume --all-lost --yes`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.allLost && len(args) > 0:
-				return agency.Errorf(agency.CodeUsage, "--all-lost takes no RUN")
-			case !o.allLost && len(args) != 1:
-				return agency.Errorf(agency.CodeUsage, "agency resume takes RUN, and was given %s", command.Count(len(args), "argument")).WithHint("agency resume --help")
+				return agency.Errorf(agency.CodeUsage, "--all-lost takes no RUN").WithHint("agency resume --all-lost")
+			case o.allLost:
+				return nil
 			}
-			return nil
+			return command.Takes("RUN")(cmd, args)
 		},
 	}, o.run)
 	f := cmd.Flags()
