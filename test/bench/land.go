@@ -39,8 +39,8 @@ func dryLandings(ctx context.Context, b *bench, files, pairs int) error {
 	})
 }
 
-// landings compares agency merge into a branch that is checked out nowhere with a worktree of it
-// and a merge there.
+// landings compares agency merge --push into a branch that is checked out nowhere with a worktree of
+// it, a merge there and a push. The remote is a bare repository on the same disk.
 func landings(ctx context.Context, b *bench, files, pairs int) error {
 	return landPairs(ctx, b, files, pairs, func(w *world, repo string, i int) (ours, bare func() (time.Duration, error)) {
 		target, hand := fmt.Sprintf("target-%d", i), fmt.Sprintf("hand-%d", i)
@@ -48,7 +48,7 @@ func landings(ctx context.Context, b *bench, files, pairs int) error {
 			if _, err := w.run(ctx, repo, "git", "branch", target, "main"); err != nil {
 				return 0, err
 			}
-			return w.timing(ctx, repo, w.agency, "merge", "work", "--into", target, "--method", "merge", "--no-verify")()
+			return w.timing(ctx, repo, w.agency, "merge", "work", "--into", target, "--method", "merge", "--no-verify", "--push")()
 		}
 		bare = func() (time.Duration, error) {
 			at := filepath.Join(w.dir, hand)
@@ -57,13 +57,17 @@ func landings(ctx context.Context, b *bench, files, pairs int) error {
 				return 0, err
 			}
 			merged, err := w.timing(ctx, at, "git", "merge", "-q", "--no-ff", "--no-edit", "theirs")()
-			return added + merged, err
+			if err != nil {
+				return 0, err
+			}
+			pushed, err := w.timing(ctx, at, "git", "push", "-q", "origin", hand)()
+			return added + merged + pushed, err
 		}
 		return ours, bare
 	}, func(ours, bare samples) {
 		ratio := float64(ours.median()) / float64(bare.median())
 		b.table.add(row{
-			what: fmt.Sprintf("merge, %d files, %d pairs", files, pairs),
+			what: fmt.Sprintf("merge --push, %d files, %d pairs", files, pairs),
 			got:  ours.String(), beside: bare.String(), ratio: fmt.Sprintf("%.2fx", ratio),
 		}, ratio, atMost(2, "x"))
 	})
@@ -87,6 +91,14 @@ func landPairs(ctx context.Context, b *bench, files, pairs int, sides func(w *wo
 	defer func() { err = errors.Join(err, w.close()) }()
 	if err := errors.Join(w.configure("[worktrees]\nstandby = 0\n"), w.startTmux(ctx), w.startDaemon(ctx)); err != nil {
 		return err
+	}
+	origin := filepath.Join(w.dir, "origin.git")
+	for _, argv := range [][]string{
+		{"git", "init", "-q", "--bare", origin}, {"git", "remote", "add", "origin", origin}, {"git", "push", "-q", "origin", "main"},
+	} {
+		if _, err := w.run(ctx, repo, argv...); err != nil {
+			return err
+		}
 	}
 	const work = `for f in $(git ls-files | head -n 300); do echo '// more' >>$f; done; git commit -qam work`
 	if _, err := w.run(ctx, repo, w.agency, "run", "--name", "work", "--runner", "shell", "--headless", "--prompt", work); err != nil {
