@@ -205,3 +205,33 @@ func TestBackOfFoldersAndFiles(t *testing.T) {
 	}
 	check(t, g.FastForward(t.Context(), repo, repo.Root, "main", from, to, "land"))
 }
+
+// A git that was killed as it began leaves the lock of ORIG_HEAD, which is taken away. One that
+// another git may hold stays.
+func TestSettleMoveThatOnlyBegan(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	lock := filepath.Join(m.repo.CommonDir, "ORIG_HEAD.lock")
+	for _, c := range []struct {
+		name, holds string
+		age         time.Duration
+		stays       bool
+	}{
+		{"of the killed git", m.from + "\n", 0, false},
+		{"of before the landing", m.from + "\n", time.Minute, true},
+		{"of another move", m.to + "\n", 0, true},
+		{"just made", "", 0, true},
+	} {
+		write(t, lock, c.holds)
+		at := time.Now().Add(-c.age)
+		check(t, os.Chtimes(lock, at, at))
+		if moved, err := m.settle(m.repo.Root); err != nil || moved {
+			t.Errorf("%s: moved: %v, %v", c.name, moved, err)
+		}
+		if _, err := os.Lstat(lock); (err == nil) != c.stays {
+			t.Errorf("%s: the lock is there: %v", c.name, err == nil)
+		}
+	}
+	check(t, os.Remove(lock))
+	check(t, m.git.FastForward(t.Context(), m.repo, m.repo.Root, "main", m.from, m.to, "land"))
+}

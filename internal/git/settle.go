@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/file"
 )
 
 // SettleMove finishes or takes back a move of a branch that was cut off, with the checkout in a
@@ -77,7 +78,24 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		err := g.refs.MoveBranch(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
 		return err == nil, err
 	}
+	if err := c.unlockOrigHead(ctx, from, since); err != nil {
+		return false, err
+	}
 	return false, c.takeBack(ctx, s, files, to, since)
+}
+
+// unlockOrigHead removes the lock with which a git begins to move a checkout, if it was killed right
+// then: the lock says where the branch stood, and none that lives holds it for long.
+func (c *checkout) unlockOrigHead(ctx context.Context, from string, since time.Time) error {
+	lock := filepath.Join(c.site.gitDir, "ORIG_HEAD.lock")
+	data, err := file.ReadRegular(lock, int64(len(from))+1)
+	if err != nil || strings.TrimSpace(string(data)) != from {
+		return nil //nolint:nilerr // it is not there, or not of this move
+	}
+	if info, err := os.Lstat(lock); err != nil || !writtenSince(info, since) {
+		return nil //nolint:nilerr // likewise
+	}
+	return removeLock(ctx, lock, since)
 }
 
 // hasMoved reports whether a branch that is no longer at a commit has moved to another one. Commits
