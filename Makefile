@@ -8,7 +8,7 @@ GO      := go
 FUZZTIME ?= 20s
 AGENTS   ?= .cache/agents
 TOOLS    := git tmux
-test race: TOOLS += less vi top zsh fish gh
+test race: TOOLS += less vi top zsh fish gh git-lfs
 ifeq ($(shell uname -s),Linux)
 test race escape: TOOLS += bwrap
 ifeq ($(shell id -u),0)
@@ -98,5 +98,5 @@ verify: ## check that modules are tidy and unchanged
 	$(GO) mod verify
 
 .PHONY: deps
-deps: ## install what is missing: git and tmux, for the tests also less, vi, top, zsh, fish, gh, bwrap, dockerd and busybox
+deps: ## install what is missing: git and tmux, for the tests also less, vi, top, zsh, fish, gh, git-lfs, bwrap, dockerd and busybox
 	@sh scripts/deps.sh $(TOOLS)
