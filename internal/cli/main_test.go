@@ -186,6 +186,7 @@ func TestUnknownCommandHints(t *testing.T) {
 		{[]string{"lsit"}, "did you mean: agency list"},
 		{[]string{"kil", "x"}, "agency --help"}, // would end something
 		{[]string{"attach"}, "agency ls"},
+		{[]string{"session", "wait"}, "agency session ls"},
 		{[]string{"send"}, "agency ls"},
 		{[]string{"photosynthesis"}, "agency --help"},
 		{[]string{"daemon", "photosynthesis"}, "agency daemon --help"},

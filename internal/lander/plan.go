@@ -266,7 +266,8 @@ func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, t
 		}
 	}
 	if s.commit == "" {
-		return source{}, agency.Errorf(agency.CodeNothingToLand, "%s was removed with its branch, and nothing of it was saved", r.Ref())
+		return source{}, agency.Errorf(agency.CodeNothingToLand, "%s was removed with its branch, and nothing of it was saved", r.Ref()).
+			WithHint("give its task to a new run: agency run TASK")
 	}
 	return s, nil
 }

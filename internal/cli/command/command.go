@@ -37,8 +37,9 @@ func Takes(names ...string) cobra.PositionalArgs {
 		if len(names) > 0 {
 			wants = strings.Join(names, " ")
 		}
-		if len(args) == 0 && names[0] == "RUN" {
-			return agency.Errorf(agency.CodeUsage, "%s needs %s", cmd.CommandPath(), wants).WithHint("agency ls")
+		lists := map[string]string{"RUN": "agency ls", "SESSION": "agency session ls"}
+		if len(args) == 0 && lists[names[0]] != "" {
+			return agency.Errorf(agency.CodeUsage, "%s needs %s", cmd.CommandPath(), wants).WithHint("%s", lists[names[0]])
 		}
 		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %s", cmd.CommandPath(), wants, Count(len(args), "argument")).
 			WithHint("%s --help", cmd.CommandPath())
@@ -64,10 +65,19 @@ func TakesRuns(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// otherNames are names that the fingers know for commands of a group, as for those of agency itself.
+// Help does not list them.
+var otherNames = map[string]string{"ls": "list", "logs": "log", "rm": "remove", "show": "inspect"}
+
 // Group returns a command that only holds others.
 func Group(c cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	c.Args = cobra.ArbitraryArgs
 	cmd := New(c, HelpOrUnknown)
+	for _, sub := range commands {
+		if other := otherNames[sub.Name()]; other != "" {
+			sub.Aliases = append(sub.Aliases, other)
+		}
+	}
 	cmd.AddCommand(commands...)
 	return cmd
 }

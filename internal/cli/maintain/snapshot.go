@@ -50,7 +50,7 @@ rm takes a snapshot by itself before work would be lost.`,
 // newSnapshotList returns the command agency snapshot ls.
 func newSnapshotList(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "ls RUN", Short: "List the snapshots of a run", Example: "  agency snapshot ls fix-login", Args: command.Takes("RUN"),
+		Use: "ls RUN", Aliases: []string{"list"}, Short: "List the snapshots of a run", Example: "  agency snapshot ls fix-login", Args: command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ListSnapshots, api.RunRequest{Run: args[0]})
 		if err != nil {
