@@ -43,9 +43,8 @@ type board struct {
 	do            actions
 	loaded        bool   // the first list has come
 	away          string // why the daemon does not answer
-	pane          preview.Pane
-	hidden        bool // the pane is not shown, so nothing is asked for it
-	big           bool // the pane has the whole screen
+	hidden        bool   // the pane is not shown, so nothing is asked for it
+	big           bool   // the pane has the whole screen
 	seen          diff.Seen
 
 	typing  typing
@@ -54,18 +53,17 @@ type board struct {
 	targets []api.Run
 	wanted  agency.RunID // the cursor goes there with the next list
 
-	// The request that is shown: the run and its id, and when it appeared.
-	asking string
-	since  time.Time
-
-	feed feed
-	eye  eye
+	feed    feed
+	eye     *eye
+	replies *replies
 }
 
 func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd) *board {
 	rows := list.New()
+	look := &eye{desk: desk, list: rows}
 	return &board{
 		desk: desk, command: command, list: rows, do: actions{desk: desk, list: rows}, seen: diff.Seen{}, width: 80, height: 22, shown: true,
+		eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
 }
 
@@ -105,11 +103,11 @@ func (b *board) Update(msg tea.Msg) tea.Cmd {
 	case fetchMsg:
 		return b.fetch()
 	case screenMsg:
-		return b.saw(msg)
+		return b.eye.saw(msg)
 	case textMsg:
-		return b.hasRead(msg)
+		return b.eye.hasRead(msg)
 	case lookMsg:
-		return b.look(msg.turn)
+		return b.eye.look(msg.turn)
 	case answeredMsg:
 		return b.answered(msg)
 	}
@@ -122,27 +120,9 @@ func (b *board) set(width, height int, shown bool) {
 }
 
 // settle follows what changed: the run under the cursor, and its request.
-func (b *board) settle() tea.Cmd { return tea.Batch(b.watch(), b.noticeRequest()) }
-
-// noticeRequest notes when the request under the cursor changes: keys answer it only after it has
-// been shown for a while.
-func (b *board) noticeRequest() tea.Cmd {
-	asking := ""
-	if r := b.list.Chosen(); r != nil && view.PromptID(r) != "" && b.shown {
-		asking = string(r.ID) + " " + view.PromptID(r)
-	}
-	if asking == b.asking {
-		return nil
-	}
-	b.asking, b.since = asking, b.desk.Now()
-	if asking == "" {
-		return nil
-	}
-	return b.desk.Later(deadKeys, liveMsg{})
+func (b *board) settle() tea.Cmd {
+	return tea.Batch(b.eye.follow(b.paneShown()), b.replies.notice(b.shown))
 }
-
-// takes reports whether a key answers the request that is shown.
-func (b *board) takes() bool { return b.asking != "" && b.desk.Now().Sub(b.since) >= deadKeys }
 
 // Typing implements page.Page.
 func (b *board) Typing(width int) cell.Line {
@@ -171,7 +151,7 @@ func (b *board) Type(key tea.KeyPressMsg) tea.Cmd {
 		was := b.typing
 		b.typing = nothing
 		if was == replying && strings.TrimSpace(text) != "" {
-			return b.reply(&b.about, text)
+			return b.replies.reply(&b.about, text)
 		}
 		if was == sending && strings.TrimSpace(text) != "" {
 			return b.send(text)
@@ -200,6 +180,40 @@ func (b *board) typed() {
 	}
 }
 
+// show shows the pane with a tab, which is read again when it is the present one.
+func (b *board) show(tab preview.Tab) tea.Cmd {
+	b.hidden = false
+	b.eye.show(tab)
+	return nil
+}
+
+// startReply begins a reply in the words of the user.
+func (b *board) startReply(string) tea.Cmd {
+	r, why := b.replies.answerable()
+	switch {
+	case r == nil:
+		return b.desk.Say(why)
+	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
+		return b.desk.Say("it asks for permission: a allows, r rejects")
+	}
+	b.typing, b.field, b.about = replying, field.New(""), *r
+	return nil
+}
+
+func (b *board) answered(msg answeredMsg) tea.Cmd {
+	ref := msg.run.Ref()
+	switch {
+	case msg.err != nil && agency.IsCode(msg.err, agency.CodeInvalidState) && msg.now != view.PromptID(&msg.run):
+		return tea.Batch(b.desk.Say(ref+": already answered"), b.changed())
+	case msg.err != nil:
+		return b.desk.Fail(msg.err)
+	case !msg.resp.Confirmed:
+		return b.desk.Say(ref + ": " + msg.reply + ", but its agent was not seen to take it")
+	default:
+		return b.desk.Say(ref + ": " + msg.reply)
+	}
+}
+
 func (b *board) mouse(msg tea.Msg) tea.Cmd {
 	p := b.place()
 	switch msg := msg.(type) {
@@ -209,7 +223,7 @@ func (b *board) mouse(msg tea.Msg) tea.Cmd {
 			by = -3
 		}
 		if p.paneHeight > 0 && at.X >= p.paneX && at.Y >= p.paneY {
-			b.pane.ScrollBy(by)
+			b.eye.pane.ScrollBy(by)
 		} else {
 			b.list.Move(by / 3)
 		}

@@ -3,11 +3,8 @@ package tui
 import (
 	"strings"
 
-	"agency/internal/api"
-	"agency/internal/cli/term"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/preview"
-	"agency/internal/view"
 )
 
 // place is where the parts are on the screen.
@@ -96,8 +93,8 @@ func (b *board) empty() []string {
 // drawPane returns the title of the pane, the request, and the tab.
 func (b *board) drawPane(width, height int) []cell.Line {
 	r := b.list.Chosen()
-	lines := []cell.Line{b.paneTitle(r, width)}
-	card := preview.Card(r, b.options(), b.takes(), width)
+	lines := []cell.Line{b.eye.title(r, width)}
+	card := preview.Card(r, b.replies.options(), b.replies.takes(), width)
 	if most := max(height/2, 3); len(card) > most {
 		keys := card[len(card)-1]
 		card = append(card[:most-1:most-1], keys)
@@ -109,43 +106,7 @@ func (b *board) drawPane(width, height int) []cell.Line {
 		lines = append(lines, cell.Of(cell.Dim, strings.Repeat("┄", width)))
 	}
 	if left := height - len(lines); left > 0 {
-		lines = append(lines, b.pane.Draw(width, left)...)
+		lines = append(lines, b.eye.pane.Draw(width, left)...)
 	}
 	return lines[:height]
-}
-
-// paneTitle returns the row that parts the pane from the list: the run, its status, and the tabs.
-func (b *board) paneTitle(r *api.Run, width int) cell.Line {
-	line := cell.Of(cell.Dim, "─ ").Add(cell.Bold, term.Fit(r.Ref(), max(width/3, 10))).
-		Add(cell.Coloured(view.MarkColour(r.Status.Mark())), " "+r.Status.Mark()+" "+r.Status.String()).Add(cell.Dim, " ")
-	right := cell.Line{}
-	if at := b.pane.Position(); at != "" {
-		right = right.Add(cell.Dim, " "+at+" ")
-	}
-	tabs := tabNames(b.pane.Tab)
-	if line.Width()+right.Width()+tabs.Width() > width {
-		tabs = cell.Of(cell.Bold, "["+b.pane.Tab.String()+"]")
-	}
-	if line.Width()+right.Width()+tabs.Width() <= width {
-		right = append(right, tabs...)
-	}
-	fill := width - line.Width() - right.Width()
-	if fill < 0 {
-		return line.Fit(width)
-	}
-	line = line.Add(cell.Dim, strings.Repeat("─", fill))
-	return append(line, right...).Fit(width)
-}
-
-// tabNames returns the names of the tabs, the present one in brackets.
-func tabNames(present preview.Tab) cell.Line {
-	line := cell.Line{}
-	for _, tab := range preview.Tabs() {
-		if tab == present {
-			line = line.Add(cell.Bold, "["+tab.String()+"]")
-		} else {
-			line = line.Add(cell.Dim, " "+tab.String()+" ")
-		}
-	}
-	return line
 }

@@ -1,14 +1,12 @@
 package tui
 
 import (
-	"context"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/tui/preview"
 )
 
 // feed asks for the list again when something changed: once for many changes, and the less often
@@ -72,87 +70,4 @@ func (b *board) listed(msg runsMsg) tea.Cmd {
 	}
 	b.feed.asked = true
 	return tea.Batch(lost, b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{}))
-}
-
-// eye is the look at the screen of the chosen run. Only the newest turn counts.
-type eye struct {
-	run    agency.RunID
-	tab    preview.Tab
-	turn   int
-	ctx    context.Context //nolint:containedctx // of this turn
-	cancel context.CancelFunc
-}
-
-// Times of a look at a screen.
-const (
-	lookSoon  = 60 * time.Millisecond // after a move of the cursor, which may go on
-	lookEvery = 40 * time.Millisecond
-	lookSlow  = 200 * time.Millisecond // over ssh, where each frame is sent
-	lookAgain = 2 * time.Second        // after an error
-	lookWait  = 60 * time.Second       // how long the daemon waits for a change
-)
-
-type (
-	lookMsg   struct{ turn int }
-	screenMsg struct {
-		turn int
-		resp api.ShowScreenResponse
-		err  error
-	}
-)
-
-// watch looks at the run under the cursor when that is another than before, and at none when the
-// pane is hidden.
-func (b *board) watch() tea.Cmd {
-	want := agency.RunID("")
-	if r := b.list.Chosen(); r != nil && b.paneShown() {
-		want = r.ID
-	}
-	if want == b.eye.run && b.pane.Tab == b.eye.tab {
-		return nil
-	}
-	if b.eye.cancel != nil {
-		b.eye.cancel()
-	}
-	turn := b.eye.turn + 1
-	b.eye = eye{run: want, tab: b.pane.Tab, turn: turn}
-	b.pane.Clear(b.pane.Tab)
-	if want == "" {
-		return nil
-	}
-	b.eye.ctx, b.eye.cancel = context.WithCancel(b.desk.Ctx)
-	return b.desk.Later(lookSoon, lookMsg{turn})
-}
-
-// look asks for the screen: at once when there is none yet, else for the next one.
-func (b *board) look(turn int) tea.Cmd {
-	if turn != b.eye.turn || b.eye.run == "" {
-		return nil
-	}
-	if b.eye.tab != preview.Screen {
-		return b.read(turn)
-	}
-	ctx, show := b.eye.ctx, b.desk.Daemon.ShowScreen
-	req := api.ShowScreenRequest{Run: string(b.eye.run), Seen: b.pane.Screen.Revision, Wait: lookWait.Milliseconds()}
-	return func() tea.Msg {
-		resp, err := show(ctx, req)
-		return screenMsg{turn, resp, err}
-	}
-}
-
-func (b *board) saw(msg screenMsg) tea.Cmd {
-	if msg.turn != b.eye.turn || b.eye.run == "" {
-		return nil
-	}
-	next := lookEvery
-	switch {
-	case msg.err != nil:
-		next = lookAgain
-	default:
-		b.pane.Show(b.eye.run, &msg.resp.Screen)
-		if agency.Environ(b.desk.Env).Lookup("SSH_TTY") != "" {
-			next = lookSlow
-		}
-	}
-	return b.desk.Later(next, lookMsg{msg.turn})
 }

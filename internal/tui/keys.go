@@ -89,9 +89,9 @@ func (b *board) moves() []page.Binding {
 
 func (b *board) answers() []page.Binding {
 	return []page.Binding{
-		{Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: "allow", Group: groupAnswer, Act: b.allow},
-		{Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: "reject", Group: groupAnswer, Act: b.reject},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Shown: "1-9", Does: "choose an option of the question", Group: groupAnswer, Act: b.choose},
+		{Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: "allow", Group: groupAnswer, Act: b.replies.allow},
+		{Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: "reject", Group: groupAnswer, Act: b.replies.reject},
+		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Shown: "1-9", Does: "choose an option of the question", Group: groupAnswer, Act: b.replies.choose},
 		{Keys: []string{"i"}, Shown: "i", Does: "reply in your own words", Short: "reply", Group: groupAnswer, Act: b.startReply},
 	}
 }
@@ -117,7 +117,7 @@ func (b *board) looks() []page.Binding {
 		return page.Run(func() tea.Cmd { return b.show(tab) })
 	}
 	scroll := func(by int) func(string) tea.Cmd {
-		return page.Do(func() { b.pane.ScrollBy(by * max(b.pane.Height()/2, 1)) })
+		return page.Do(func() { b.eye.pane.ScrollBy(by * max(b.eye.pane.Height()/2, 1)) })
 	}
 	return []page.Binding{
 		{Keys: []string{"d"}, Shown: "d", Does: "what it changed, file by file, with comments", Short: "diff", Group: groupLook, Act: page.Run(b.openDiff)},
@@ -126,8 +126,8 @@ func (b *board) looks() []page.Binding {
 		{Keys: []string{"m"}, Shown: "m", Does: "the messages that it got", Group: groupLook, Act: tab(preview.Messages)},
 		{Keys: []string{"t"}, Shown: "t", Does: "what happened to it, the newest first", Group: groupLook, Act: tab(preview.Timeline)},
 		{Keys: []string{"v"}, Shown: "v", Does: "its screen", Group: groupLook, Act: tab(preview.Screen)},
-		{Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.pane.Tab.Next(1)) })},
-		{Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.pane.Tab.Next(-1)) })},
+		{Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(1)) })},
+		{Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
 		{Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: "filter", Group: groupLook, Act: page.Do(func() { b.typing, b.field = filtering, field.New(b.list.Filtered()) })},
 		{Keys: []string{"esc"}, Shown: "esc", Does: "end the filter and the marks", Group: groupLook, Act: page.Do(func() { b.list.Unmark(); b.list.Filter("") })},
 		{Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},

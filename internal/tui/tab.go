@@ -8,15 +8,12 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/page"
-	"agency/internal/tui/preview"
 	"agency/internal/view"
 )
 
@@ -31,53 +28,6 @@ const (
 	logLines   = 500
 	mostEvents = 10_000
 )
-
-// show changes the tab of the pane, and reads it again when it is the present one.
-func (b *board) show(tab preview.Tab) tea.Cmd {
-	b.hidden = false
-	b.pane.Clear(tab)
-	b.eye.run = ""
-	return nil
-}
-
-// read returns the text of the present tab of a run.
-func (b *board) read(turn int) tea.Cmd {
-	names := b.list.Names()
-	ctx, d, run, tab := b.eye.ctx, &b.desk.Daemon, string(b.eye.run), b.eye.tab
-	return func() tea.Msg {
-		var lines []cell.Line
-		var err error
-		switch tab {
-		case preview.Why:
-			lines, err = whyLines(ctx, d, run)
-		case preview.Messages:
-			lines, err = messageLines(ctx, d, run, names)
-		case preview.Timeline:
-			lines, err = eventLines(ctx, d, run)
-		default:
-			var resp api.ShowOutputResponse
-			resp, err = d.ShowOutput(ctx, api.ShowOutputRequest{Run: run, Lines: logLines})
-			for _, line := range resp.Lines {
-				lines = append(lines, cell.Of(cell.Plain, line))
-			}
-		}
-		return textMsg{turn, lines, err}
-	}
-}
-
-func (b *board) hasRead(msg textMsg) tea.Cmd {
-	if msg.turn != b.eye.turn || b.eye.run == "" {
-		return nil
-	}
-	if msg.err != nil {
-		return b.desk.Fail(msg.err)
-	}
-	if len(msg.lines) == 0 {
-		msg.lines = []cell.Line{cell.Of(cell.Dim, " (nothing)")}
-	}
-	b.pane.ShowText(b.eye.run, b.eye.tab, msg.lines)
-	return nil
-}
 
 // whyLines returns the rule and the evidence of a status.
 func whyLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {

@@ -54,7 +54,7 @@ func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 	u.m.desk.Later = func(_ time.Duration, msg tea.Msg) tea.Cmd {
 		switch msg.(type) {
 		case lookMsg:
-			if u.m.board.pane.Run == u.m.board.eye.run {
+			if u.m.board.eye.pane.Run == u.m.board.eye.run {
 				return nil // the next look would wait for a change
 			}
 			return func() tea.Msg { return msg }
