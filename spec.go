@@ -122,32 +122,14 @@ const MaxStallMS = 7 * 24 * 60 * 60 * 1000
 // Validate checks everything that needs no file, no repository and no configuration.
 func (s *Spec) Validate() error {
 	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
-	if s.Name != "" {
-		if err := CheckName(s.Name); err != nil {
-			return err
-		}
-	}
-	if s.Type != "" {
-		if err := CheckWord("type", s.Type); err != nil {
-			return err
-		}
-	}
-	for _, tag := range s.Tags {
-		if err := CheckWord("tag", tag); err != nil {
-			return err
-		}
+	if err := s.checkWords(); err != nil {
+		return err
 	}
 	if err := (Sandbox{Level: s.Sandbox, Network: s.Network}).Check(); err != nil {
 		return err
 	}
-	if s.Runner.Kind == "" {
-		return bad("the runner has no kind").WithHint("name a coding agent, shell or custom")
-	}
-	if s.Runner.Kind == Custom && s.Runner.Name == "" {
-		return bad("a custom runner needs a name").WithHint("name one of the [runners.custom.NAME] tables of the configuration")
-	}
-	if strings.HasPrefix(s.Runner.Model, "-") {
-		return bad("the model %q begins with a dash", s.Runner.Model)
+	if err := s.checkRunner(); err != nil {
+		return err
 	}
 	switch {
 	case s.Prompt.Text != "" && s.Prompt.Path != "":
@@ -173,8 +155,40 @@ func (s *Spec) Validate() error {
 			return bad("input %q: mode %q does not exist", in.Path, in.Mode).WithHint(`the only mode is "read"`)
 		}
 	}
-	if err := CheckSystemPrompt(s.SystemPrompt); err != nil {
-		return err
+	return CheckSystemPrompt(s.SystemPrompt)
+}
+
+// checkWords checks the words by which a run is found.
+func (s *Spec) checkWords() error {
+	if s.Name != "" {
+		if err := CheckName(s.Name); err != nil {
+			return err
+		}
+	}
+	if s.Type != "" {
+		if err := CheckWord("type", s.Type); err != nil {
+			return err
+		}
+	}
+	for _, tag := range s.Tags {
+		if err := CheckWord("tag", tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRunner checks what is said of the runner, and whether a runner of its kind can take it.
+func (s *Spec) checkRunner() error {
+	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
+	if s.Runner.Kind == "" {
+		return bad("the runner has no kind").WithHint("name a coding agent, shell or custom")
+	}
+	if s.Runner.Kind == Custom && s.Runner.Name == "" {
+		return bad("a custom runner needs a name").WithHint("name one of the [runners.custom.NAME] tables of the configuration")
+	}
+	if strings.HasPrefix(s.Runner.Model, "-") {
+		return bad("the model %q begins with a dash", s.Runner.Model)
 	}
 	if s.Runner.Kind == Shell || s.Runner.Kind == Custom {
 		switch {

@@ -40,38 +40,8 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "agency: error: cannot find the program itself:", err)
 		return 1
 	}
-	if len(os.Args) == 3 && os.Args[1] == "wrapper" {
-		// The wrapper handles its own signals.
-		return runner.Main(os.Args[2], os.Stdin, os.Stdout, runner.Parts{
-			Observe: observe,
-			Speak:   speak,
-			Proxy:   func(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) },
-		})
-	}
-	if len(os.Args) > 3 && os.Args[1] == "hold" {
-		return runner.Hold(os.Args[2], os.Args[3:])
-	}
-	if len(os.Args) > 3 && os.Args[1] == "marked" {
-		return runner.Marked(os.Args[2], os.Args[3:])
-	}
-	if len(os.Args) > 2 && os.Args[1] == sandbox.Inside {
-		return sandbox.Enter(os.Args[2:])
-	}
-	if len(os.Args) == 3 && os.Args[1] == sandbox.FirstInside {
-		return sandbox.First(os.Args[2], sandbox.Workings{SetMark: runner.SetMark, HangupHelps: runner.HangupHelps})
-	}
-	if len(os.Args) > 3 && os.Args[1] == sandbox.Carrier {
-		return sandbox.Carry(os.Args[2], os.Args[3:])
-	}
-	if len(os.Args) == 2 && os.Args[1] == sandbox.Probe {
-		return 0
-	}
-	if len(os.Args) == 3 && os.Args[1] == sandbox.Probe {
-		return sandbox.Try(os.Args[2])
-	}
-	if len(os.Args) == 3 && os.Args[1] == "hook" {
-		hook(agency.RunnerKind(os.Args[2]), os.Stdin)
-		return 0
+	if status, is := part(os.Args); is {
+		return status
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -111,6 +81,44 @@ func run() int {
 		},
 	}
 	return app.Main(ctx, os.Args[1:])
+}
+
+// part runs the program as one of the processes that agency itself starts, if the arguments say so.
+func part(args []string) (status int, is bool) {
+	if len(args) == 3 && args[1] == "wrapper" {
+		// The wrapper handles its own signals.
+		return runner.Main(args[2], os.Stdin, os.Stdout, runner.Parts{
+			Observe: observe,
+			Speak:   speak,
+			Proxy:   func(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) },
+		}), true
+	}
+	if len(args) > 3 && args[1] == "hold" {
+		return runner.Hold(args[2], args[3:]), true
+	}
+	if len(args) > 3 && args[1] == "marked" {
+		return runner.Marked(args[2], args[3:]), true
+	}
+	if len(args) > 2 && args[1] == sandbox.Inside {
+		return sandbox.Enter(args[2:]), true
+	}
+	if len(args) == 3 && args[1] == sandbox.FirstInside {
+		return sandbox.First(args[2], sandbox.Workings{SetMark: runner.SetMark, HangupHelps: runner.HangupHelps}), true
+	}
+	if len(args) > 3 && args[1] == sandbox.Carrier {
+		return sandbox.Carry(args[2], args[3:]), true
+	}
+	if len(args) == 2 && args[1] == sandbox.Probe {
+		return 0, true
+	}
+	if len(args) == 3 && args[1] == sandbox.Probe {
+		return sandbox.Try(args[2]), true
+	}
+	if len(args) == 3 && args[1] == "hook" {
+		hook(agency.RunnerKind(args[2]), os.Stdin)
+		return 0, true
+	}
+	return 0, false
 }
 
 // runDaemon runs the daemon in this process. It reports the result of the start to a parent process

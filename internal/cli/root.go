@@ -65,16 +65,7 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	root.PersistentFlags().BoolVar(&d.JSON, "json", false, "print exactly one JSON envelope on stdout")
 	completing := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
 	root.PersistentFlags().Var(&configFlag{d, completing}, "config", "read this configuration `FILE` instead of the default one")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if own, ok := errors.AsType[*agency.Error](err); ok {
-			return own
-		}
-		wrong := agency.Errorf(agency.CodeUsage, "%s", flagProblem(err))
-		if near := nearestFlag(cmd, err); near != "" {
-			return wrong.WithHint("did you mean --%s", near)
-		}
-		return wrong.WithHint("%s --help", cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},
 		&cobra.Group{ID: "inspect", Title: "Inspect:"},
@@ -91,6 +82,18 @@ func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	}
 	addLibrary(root)
 	return root
+}
+
+// flagError returns the error for a flag that a command does not know or cannot read.
+func flagError(cmd *cobra.Command, err error) error {
+	if own, ok := errors.AsType[*agency.Error](err); ok {
+		return own
+	}
+	wrong := agency.Errorf(agency.CodeUsage, "%s", flagProblem(err))
+	if near := nearestFlag(cmd, err); near != "" {
+		return wrong.WithHint("did you mean --%s", near)
+	}
+	return wrong.WithHint("%s --help", cmd.CommandPath())
 }
 
 // addLibrary adds the library's own commands, help and completion.

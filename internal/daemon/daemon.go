@@ -243,7 +243,27 @@ func (d *Daemon) build() {
 	runner.DropMark() // this daemon, or the tmux server that it starts, may have been started by an agent
 	d.watcher = watch.New(d.Log)
 	d.sandbox = &sandbox.Host{Program: d.Exec, Tmp: filepath.Join(d.Config.Home, config.TempDir)}
-	d.sup = supervisor.New(supervisor.Deps{
+	d.sup = d.newSupervisor()
+	d.sup.Observer.Errors.SetPatterns(errorPatterns(d.Config))
+	d.lander = d.newLander()
+	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
+	d.policy = policy.New(policy.Deps{
+		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
+	})
+	d.notifier.Store(d.newNotifier(&d.Config.Notify))
+	d.dog, d.timers = d.newWatchdog(), watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)
+	d.verifier = d.newVerifier()
+	d.queuer = d.newQueuer()
+	d.landings = d.newLandings()
+	d.results, d.files, d.sched = d.newResults(), d.newFiles(), d.newScheduler()
+	d.sessions = d.newSessions()
+	d.backups = &recovery.Backups{
+		Home: d.Config.Home, Store: d.store, Keep: func() int { return d.active.config().DB.Backups }, Log: d.Log, Now: d.clock.Now,
+	}
+}
+
+func (d *Daemon) newSupervisor() *supervisor.Supervisor {
+	return supervisor.New(supervisor.Deps{
 		Store:          d.store,
 		Git:            d.git,
 		Tmux:           sessions{Tmux: d.tmux, line: statusLine(d.Config, d.Exec), own: d.Config.Tmux.Socket != ""},
@@ -280,22 +300,6 @@ func (d *Daemon) build() {
 		StallThreshold: d.Config.Watchdog.StallThreshold,
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
-	d.sup.Observer.Errors.SetPatterns(errorPatterns(d.Config))
-	d.lander = d.newLander()
-	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
-	d.policy = policy.New(policy.Deps{
-		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
-	})
-	d.notifier.Store(d.newNotifier(&d.Config.Notify))
-	d.dog, d.timers = d.newWatchdog(), watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)
-	d.verifier = d.newVerifier()
-	d.queuer = d.newQueuer()
-	d.landings = d.newLandings()
-	d.results, d.files, d.sched = d.newResults(), d.newFiles(), d.newScheduler()
-	d.sessions = d.newSessions()
-	d.backups = &recovery.Backups{
-		Home: d.Config.Home, Store: d.store, Keep: func() int { return d.active.config().DB.Backups }, Log: d.Log, Now: d.clock.Now,
-	}
 }
 
 // serve answers until the end, then lets the requests in progress finish.

@@ -27,19 +27,33 @@ func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, 
 		return nil, err
 	}
 	present, known := map[string]bool{}, map[string]bool{}
-	worktreeOf := map[string]*agency.Run{} // by the name of the folder
 	for i := range runs {
 		known[string(runs[i].ID)] = true
 		present[string(runs[i].ID)] = runs[i].RemovedAt == nil
-		worktreeOf[filepath.Base(runs[i].Worktree)] = &runs[i]
 	}
 	checks := []api.Check{}
 	orphan := func(kind, place, fix string) {
 		checks = append(checks, api.Check{Name: "orphan " + kind, Level: levelWarning, Text: place, Fix: fix})
 	}
-	sessions, err := d.Tmux.Sessions(ctx)
-	if err != nil && !agency.IsCode(err, agency.CodeTmuxNotFound) {
+	if err := d.orphanSessions(ctx, known, present, orphan); err != nil {
 		checks = append(checks, failed("tmux sessions", err))
+	}
+	d.orphanWorktrees(ctx, runs, orphan)
+	d.orphanBranches(ctx, runs, orphan)
+	d.orphanFolders(known, orphan)
+	d.containers(ctx, env, runs, orphan)
+	processes, notes := d.checkProcesses(runs)
+	if checks = append(checks, processes...); len(checks) == 0 {
+		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})
+	}
+	return append(checks, notes...), nil
+}
+
+// orphanSessions finds sessions of runs that are removed, or that only have a folder.
+func (d *Doctor) orphanSessions(ctx context.Context, known, present map[string]bool, orphan func(kind, place, fix string)) error {
+	sessions, err := d.Tmux.Sessions(ctx)
+	if agency.IsCode(err, agency.CodeTmuxNotFound) {
+		return nil
 	}
 	for _, name := range sessions {
 		id := strings.TrimPrefix(name, agency.SessionPrefix)
@@ -48,6 +62,15 @@ func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, 
 		if ours := known[id] || err == nil; ours && !present[id] {
 			orphan("session", name, tmuxCommand(d.Daemon.Config.Tmux.Socket)+" kill-session -t ="+name)
 		}
+	}
+	return err
+}
+
+// orphanWorktrees finds worktrees that no run has, and what a removal left of one.
+func (d *Doctor) orphanWorktrees(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
+	worktreeOf := map[string]*agency.Run{} // by the name of the folder
+	for i := range runs {
+		worktreeOf[filepath.Base(runs[i].Worktree)] = &runs[i]
 	}
 	worktrees, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "worktrees", "*", "*"))
 	standbys := d.Standbys()
@@ -70,7 +93,10 @@ func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, 
 			orphan("worktree", r.Worktree+" in "+r.Repo.Root, "agency rm "+string(r.ID))
 		}
 	}
-	d.orphanBranches(ctx, runs, orphan)
+}
+
+// orphanFolders finds folders of runs that the record does not know.
+func (d *Doctor) orphanFolders(known map[string]bool, orphan func(kind, place, fix string)) {
 	dirs, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "runs", "*"))
 	for _, path := range dirs {
 		if known[filepath.Base(path)] {
@@ -82,12 +108,6 @@ func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, 
 		}
 		orphan("run directory", path, fix)
 	}
-	d.containers(ctx, env, runs, orphan)
-	processes, notes := d.checkProcesses(runs)
-	if checks = append(checks, processes...); len(checks) == 0 {
-		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})
-	}
-	return append(checks, notes...), nil
 }
 
 // removing returns the command that removes a worktree which belongs to no run. Git refuses when

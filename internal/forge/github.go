@@ -158,10 +158,6 @@ func headMoved(pr *PR, commit string, err error) error {
 }
 
 func (g *gitHub) Comments(ctx context.Context, pr *PR) (comments []Comment, more bool, err error) {
-	type note struct {
-		Author *struct{ Login string }
-		Body   string
-	}
 	type page struct{ HasNextPage, HasPreviousPage bool }
 	var answer struct {
 		Data struct {
@@ -173,12 +169,12 @@ func (g *gitHub) Comments(ctx context.Context, pr *PR) (comments []Comment, more
 							IsResolved bool
 							Path       string
 							Line       int
-							Comments   struct{ Nodes []note }
+							Comments   struct{ Nodes []gitHubNote }
 						}
 					}
 					Reviews, Comments struct {
 						PageInfo page
-						Nodes    []note
+						Nodes    []gitHubNote
 					}
 				}
 			}
@@ -195,26 +191,34 @@ func (g *gitHub) Comments(ctx context.Context, pr *PR) (comments []Comment, more
 		return nil, false, g.missing()
 	}
 	found := answer.Data.Repository.PullRequest
-	add := func(n *note, path string, line int) {
-		if strings.TrimSpace(n.Body) == "" {
-			return
-		}
-		c := Comment{Path: path, Line: line, Body: n.Body}
-		if n.Author != nil {
-			c.Author = n.Author.Login
-		}
-		comments = append(comments, c)
-	}
 	for _, n := range slices.Concat(found.Comments.Nodes, found.Reviews.Nodes) {
-		add(&n, "", 0)
+		comments = n.addTo(comments, "", 0)
 	}
 	for _, thread := range found.ReviewThreads.Nodes {
 		for i := range thread.Comments.Nodes {
 			if !thread.IsResolved {
-				add(&thread.Comments.Nodes[i], thread.Path, thread.Line)
+				comments = thread.Comments.Nodes[i].addTo(comments, thread.Path, thread.Line)
 			}
 		}
 	}
 	more = found.ReviewThreads.PageInfo.HasNextPage || found.Reviews.PageInfo.HasPreviousPage || found.Comments.PageInfo.HasPreviousPage
 	return comments, more, nil
+}
+
+// gitHubNote is a comment as GitHub has it.
+type gitHubNote struct {
+	Author *struct{ Login string }
+	Body   string
+}
+
+// addTo adds the comment on a place to the others, unless it is empty.
+func (n *gitHubNote) addTo(comments []Comment, path string, line int) []Comment {
+	if strings.TrimSpace(n.Body) == "" {
+		return comments
+	}
+	c := Comment{Path: path, Line: line, Body: n.Body}
+	if n.Author != nil {
+		c.Author = n.Author.Login
+	}
+	return append(comments, c)
 }

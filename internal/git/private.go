@@ -40,11 +40,8 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 	if err != nil {
 		return failed(err)
 	}
-	for _, s := range list {
-		if s.key == "extensions.refstorage" && s.value != "files" {
-			return p, agency.Errorf(agency.CodeSandboxUnavailable, "the repository %s keeps its refs as %q, and a sandbox needs files", repo.Root, s.value).
-				WithHint("--sandbox worktree")
-		}
+	if err := checkRefStorage(repo, list); err != nil {
+		return p, err
 	}
 	if p.Objects, err = borrowed(repo.CommonDir); err != nil {
 		return failed(err)
@@ -88,6 +85,17 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 	_ = own.Close()
 	p.Protected = []string{"commondir", "gitdir", "config.worktree"}
 	return p, nil
+}
+
+// checkRefStorage refuses a repository whose refs are not files, which a sandbox cannot have.
+func checkRefStorage(repo agency.Repo, list []setting) error {
+	for _, s := range list {
+		if s.key == "extensions.refstorage" && s.value != "files" {
+			return agency.Errorf(agency.CodeSandboxUnavailable, "the repository %s keeps its refs as %q, and a sandbox needs files", repo.Root, s.value).
+				WithHint("--sandbox worktree")
+		}
+	}
+	return nil
 }
 
 // copiedFiles returns the files of a repository that a private one has as they are.

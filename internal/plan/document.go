@@ -115,7 +115,12 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 			}
 		}
 	}
-	agents := f.values["agents"]
+	p.Agents = l.readAgents(found, root, f.values["agents"], &defaults, dir)
+	return p, problemsErr(found)
+}
+
+// readAgents reads the agents of a plan, of which there must be some.
+func (l *loader) readAgents(found *document.Problems, root, agents *document.Value, defaults *settings, dir string) (list []agency.PlanAgent) {
 	switch {
 	case agents == nil && found.Len() == 0:
 		found.Add(root.At, noAgents, "the plan has no agents")
@@ -128,13 +133,13 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 		found.Add(agents.At, "split it into several plans", "the plan has %d agents, more than %d", len(agents.Items)+len(agents.Fields), agency.MaxAgents)
 	default:
 		for _, v := range agents.Items {
-			p.Agents = append(p.Agents, l.agent(found, v, nil, &defaults, dir))
+			list = append(list, l.agent(found, v, nil, defaults, dir))
 		}
 		for _, field := range agents.Fields {
-			p.Agents = append(p.Agents, l.agent(found, field.Value, field, &defaults, dir))
+			list = append(list, l.agent(found, field.Value, field, defaults, dir))
 		}
 	}
-	return p, problemsErr(found)
+	return list
 }
 
 // problemsErr returns the error of the first problem; its message has lines for some of the others.

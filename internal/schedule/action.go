@@ -62,19 +62,12 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 	if s.Status.Final() {
 		return false
 	}
-	if x.Kind == ActSettle {
-		if !s.Settle(now) {
-			return false
-		}
-		s.Paused = ""
-		return true
-	}
-	if x.Kind == ActLand {
-		if a.Status != agency.AgentComplete || a.Run != x.Run || a.Landing.State != "" || x.Landing.State == "" {
-			return false
-		}
-		a.Landing = x.Landing
-		return true
+	switch x.Kind {
+	case ActSettle:
+		return settle(s, now)
+	case ActLand:
+		return x.land(a)
+	default:
 	}
 	if a.Run != x.Run || a.Status.Final() || a.Status == agency.AgentQueued && x.Kind != ActStart && x.Kind != ActEnd {
 		return false
@@ -119,6 +112,24 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 	case ActSettle, ActMeasure, ActLand:
 		return false
 	}
+	return true
+}
+
+// settle ends a session whose agents have ended.
+func settle(s *agency.Session, now time.Time) bool {
+	if !s.Settle(now) {
+		return false
+	}
+	s.Paused = ""
+	return true
+}
+
+// land records how the work of an agent landed.
+func (x *Action) land(a *agency.SessionAgent) bool {
+	if a.Status != agency.AgentComplete || a.Run != x.Run || a.Landing.State != "" || x.Landing.State == "" {
+		return false
+	}
+	a.Landing = x.Landing
 	return true
 }
 

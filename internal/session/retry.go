@@ -35,12 +35,7 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 	if err := retriable(old, &req); err != nil {
 		return none, err
 	}
-	var next *retry
-	if req.NewPlan {
-		next, err = all.byNewPlan(ctx, old, &req, cfg, may)
-	} else {
-		next, err = all.bySamePlan(ctx, old, &req, may)
-	}
+	next, err := all.planned(ctx, old, &req, cfg, may)
 	if err != nil {
 		return none, err
 	}
@@ -78,6 +73,14 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 	all.Files.Write(ctx, s.ID) // the client may read its files at once
 	view, err := all.view(ctx, s)
 	return api.RetrySessionResponse{Session: view, Warnings: next.warnings, Difference: next.difference}, err
+}
+
+// planned returns what a retry does, by the plan that the session has or by a new one.
+func (all *Sessions) planned(ctx context.Context, old *agency.Session, req *api.RetrySessionRequest, cfg *config.Config, may *policy.Permission) (*retry, error) {
+	if req.NewPlan {
+		return all.byNewPlan(ctx, old, req, cfg, may)
+	}
+	return all.bySamePlan(ctx, old, req, may)
 }
 
 // retriable refuses a retry that is impossible whatever the plan holds.

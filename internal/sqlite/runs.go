@@ -160,13 +160,8 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 				return err
 			}
 		}
-		if err := tx.appendChange(ctx, id, r.Attempt.Number, drafts); err != nil {
+		if err := tx.followChange(ctx, &r, there, drafts); err != nil {
 			return err
-		}
-		if there && r.RemovedAt != nil {
-			if err := tx.dropMessages(ctx, &r); err != nil {
-				return err
-			}
 		}
 		stored, err = readRun(ctx, selectRun, id)
 		return err
@@ -174,18 +169,31 @@ func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change
 	switch {
 	case err == nil:
 		return &stored, nil
-	case !Full(err) || changed.ID == "":
+	case !Full(err) || changed.ID == "" || !keep && !same:
 		return nil, err
-	case same: // nothing more is to be kept
-		return &changed, nil
-	case keep:
-		s.db.unwritten.set(id, &fact{changed.Attempt, slices.Concat(kept.drafts, drafts)})
-		s.db.changed.send()
-		changed.Unrecorded = true
-		return &changed, nil
-	default:
-		return nil, err
+	case !same: // otherwise nothing more is to be kept
+		s.keepFact(&changed, slices.Concat(kept.drafts, drafts))
 	}
+	return &changed, nil
+}
+
+// keepFact keeps a change of a run in memory.
+func (s *runs) keepFact(r *agency.Run, drafts []agency.EventDraft) {
+	s.db.unwritten.set(r.ID, &fact{r.Attempt, drafts})
+	s.db.changed.send()
+	r.Unrecorded = true
+}
+
+// followChange writes the events of a changed run, and drops the messages of one that was there
+// before and is removed now.
+func (tx *transaction) followChange(ctx context.Context, r *agency.Run, there bool, drafts []agency.EventDraft) error {
+	if err := tx.appendChange(ctx, r.ID, r.Attempt.Number, drafts); err != nil {
+		return err
+	}
+	if there && r.RemovedAt != nil {
+		return tx.dropMessages(ctx, r)
+	}
+	return nil
 }
 
 // writeFact writes the state of a run that could not be written at its time.

@@ -67,17 +67,10 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 			return nil, nil
 		}
 		if start != nil && a.State == agency.Queued {
-			state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactStarted})
-			if err != nil {
+			var err error
+			if drafts, err = applyStart(a, start); err != nil {
 				return nil, err
 			}
-			a.State, a.StartedAt, a.RunnerProcess, a.Pane = state, &start.StartedAt, &start.Runner, start.Pane
-			if start.Wrapper.PID != 0 {
-				a.Wrapper = &start.Wrapper
-			}
-			useLimits(a, start.Limits)
-			drafts = append(drafts, agency.StepDone(stepSession), agency.StepDone(stepStarted))
-			drafts = append(drafts, agency.EventDraft{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}})
 			started = true
 		}
 		drafts = append(drafts, useWrapper(a, start)...)
@@ -126,6 +119,23 @@ func (s *settler) importBeforeEnd(ctx context.Context, id agency.RunID) {
 	if err != nil {
 		s.log.Warn("import the commits of a sandbox", "run", id, "err", err)
 	}
+}
+
+// applyStart makes an attempt run as its start record says.
+func applyStart(a *agency.Attempt, start *agency.Start) ([]agency.EventDraft, error) {
+	state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactStarted})
+	if err != nil {
+		return nil, err
+	}
+	a.State, a.StartedAt, a.RunnerProcess, a.Pane = state, &start.StartedAt, &start.Runner, start.Pane
+	if start.Wrapper.PID != 0 {
+		a.Wrapper = &start.Wrapper
+	}
+	useLimits(a, start.Limits)
+	return []agency.EventDraft{
+		agency.StepDone(stepSession), agency.StepDone(stepStarted),
+		{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}},
+	}, nil
 }
 
 // applyExit settles an attempt with its exit record.

@@ -48,35 +48,9 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return "", fail("%s: there is no program to run", s.Name)
 	}
-
-	argv := s.Argv
-	if len(argv) == 1 {
-		// tmux gives a single argument to the user's shell as a command line, and runs two or more
-		// as they are.
-		argv = []string{"/bin/sh", "-c", `exec "$0"`, argv[0]}
-	}
-	args := []string{
-		"new-session", "-d", "-P", "-F", "#{pane_id}", "-s", s.Name,
-		"-x", strconv.Itoa(s.Width), "-y", strconv.Itoa(s.Height), "--",
-	}
-	for _, arg := range argv {
-		args = append(args, literal(arg))
-	}
-	// "=name:" is this session and its current window; without the colon the name could be taken
-	// for a window's.
-	target := "=" + s.Name + ":"
-	args = append(args, ";", "set-option", "-t", target, "destroy-unattached", "off")
-	args = append(args, ";", "set-option", "-w", "-t", target, "remain-on-exit", "on")
-	// tmux writes its note about a dead pane into the last row, and a smaller client then shows the
-	// empty rows above it instead of the text at the top. tmux 3.2 always does and does not know
-	// the option, hence -q.
-	args = append(args, ";", "set-option", "-w", "-q", "-t", target, "remain-on-exit-format", "")
-	// The end of a session must not end the terminal of a user who came to it from another one.
-	args = append(args, ";", "set-option", "-t", target, "detach-on-destroy", "off")
-	args = append(args, s.dress(target)...)
-
 	// The directory is that of the tmux process and not an argument of -c, which tmux expands as a
 	// format: a directory called "#(command)" would be a command, and some names cannot be escaped.
+	args := s.making()
 	out, err := t.run(ctx, s.Dir, args...)
 	for range 5 {
 		if !serverExited(err) {
@@ -102,6 +76,35 @@ func (t *Tmux) Start(ctx context.Context, s Session) (pane string, err error) {
 		}
 	}
 	return "", fail("%s: %w", s.Name, err)
+}
+
+// making returns the commands that make the session and set its options.
+func (s *Session) making() []string {
+	argv := s.Argv
+	if len(argv) == 1 {
+		// tmux gives a single argument to the user's shell as a command line, and runs two or more
+		// as they are.
+		argv = []string{"/bin/sh", "-c", `exec "$0"`, argv[0]}
+	}
+	args := []string{
+		"new-session", "-d", "-P", "-F", "#{pane_id}", "-s", s.Name,
+		"-x", strconv.Itoa(s.Width), "-y", strconv.Itoa(s.Height), "--",
+	}
+	for _, arg := range argv {
+		args = append(args, literal(arg))
+	}
+	// "=name:" is this session and its current window; without the colon the name could be taken
+	// for a window's.
+	target := "=" + s.Name + ":"
+	args = append(args, ";", "set-option", "-t", target, "destroy-unattached", "off")
+	args = append(args, ";", "set-option", "-w", "-t", target, "remain-on-exit", "on")
+	// tmux writes its note about a dead pane into the last row, and a smaller client then shows the
+	// empty rows above it instead of the text at the top. tmux 3.2 always does and does not know
+	// the option, hence -q.
+	args = append(args, ";", "set-option", "-w", "-q", "-t", target, "remain-on-exit-format", "")
+	// The end of a session must not end the terminal of a user who came to it from another one.
+	args = append(args, ";", "set-option", "-t", target, "detach-on-destroy", "off")
+	return append(args, s.dress(target)...)
 }
 
 // Respawn runs a program in a pane of a session whose program has ended. Clients that show the pane

@@ -51,17 +51,7 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 	case agency.NeedsAttention:
 		return flagCondition(r.Flag, s.PromptID())
 	case agency.NeedsInput:
-		c := is(agency.AlertNeedsInput, "asks "+stamp(s.Since))
-		c.PromptType, c.PromptID = agency.PromptInput, s.PromptID()
-		if s.Request != nil {
-			// Without its id, which a source with more detail may report later; that is not a new
-			// episode.
-			c.Cause, c.PromptType = "request "+stamp(s.Request.At), promptType(s.Request)
-			if !firm(&a.AgentState, s.Request) {
-				c.FirmAt = s.Request.At.Add(DetailTimeout)
-			}
-		}
-		return c
+		return asks(a, &s)
 	case agency.Blocked:
 		if rep := a.AgentState.Reported; s.Decided == agency.DecidedBy(agency.FromReport) && rep != nil && rep.Report == agency.ReportsError {
 			return is(agency.AlertError, "reported "+stamp(s.Since))
@@ -95,6 +85,21 @@ func Alarm(r *agency.Run, s agency.Status, active, now time.Time) Condition {
 	default: // no action is needed
 	}
 	return Condition{}
+}
+
+// asks returns the condition of an agent that waits for an answer.
+func asks(a *agency.Attempt, s *agency.Status) Condition {
+	c := Condition{Kind: agency.AlertNeedsInput, Cause: "asks " + stamp(s.Since), Since: s.Since, Text: s.Summary}
+	c.PromptType, c.PromptID = agency.PromptInput, s.PromptID()
+	if s.Request != nil {
+		// Without its id, which a source with more detail may report later; that is not a new
+		// episode.
+		c.Cause, c.PromptType = "request "+stamp(s.Request.At), promptType(s.Request)
+		if !firm(&a.AgentState, s.Request) {
+			c.FirmAt = s.Request.At.Add(DetailTimeout)
+		}
+	}
+	return c
 }
 
 // printedError returns the condition of an agent that printed an error. Everything that the agent

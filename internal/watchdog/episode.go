@@ -67,25 +67,29 @@ func (w *Watchdog) lookAt(ctx context.Context, id agency.RunID) error {
 			return err
 		}
 	}
-	if episode == nil && condition.Kind != "" {
-		if episode, err = w.alert(ctx, &s, worker, condition, now); err != nil {
-			return err
-		}
+	reminder, err := w.follow(ctx, &s, episode, worker, condition, now)
+	if err != nil {
+		return err
 	}
-	if episode != nil {
-		if episode, err = w.update(ctx, &s, episode, worker, condition, now); err != nil {
-			return err
-		}
-		at, err := w.remind(ctx, episode, now, func(notification *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, notification, worker) })
-		if err != nil {
-			return err
-		}
-		if next.IsZero() || !at.IsZero() && at.Before(next) {
-			next = at
-		}
-	}
-	w.again(id, sooner(next, landingNext))
+	w.again(id, sooner(sooner(next, reminder), landingNext))
 	return nil
+}
+
+// follow begins an episode for a condition that has none, brings the episode up to date, and
+// returns when its next reminder is due.
+func (w *Watchdog) follow(ctx context.Context, s *Settings, episode *agency.Alert, worker *Worker, condition Condition, now time.Time) (reminder time.Time, err error) {
+	if episode == nil && condition.Kind != "" {
+		if episode, err = w.alert(ctx, s, worker, condition, now); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if episode == nil {
+		return time.Time{}, nil
+	}
+	if episode, err = w.update(ctx, s, episode, worker, condition, now); err != nil {
+		return time.Time{}, err
+	}
+	return w.remind(ctx, episode, now, func(notification *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, notification, worker) })
 }
 
 // decide returns the current condition of a worker, and when it may change by time alone. A user

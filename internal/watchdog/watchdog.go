@@ -259,9 +259,7 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		due, next := ripe(w.due, now)
 		sessions, nextSession := ripe(w.dueSessions, now)
 		w.mu.Unlock()
-		if next.IsZero() || !nextSession.IsZero() && nextSession.Before(next) {
-			next = nextSession
-		}
+		next = sooner(next, nextSession)
 		if ids = append(ids, due...); len(ids) > 0 {
 			w.look(ctx, ids)
 		}
@@ -284,14 +282,20 @@ func (w *Watchdog) watch(ctx context.Context, seq, turned int64) {
 		case <-timer.C:
 		case <-w.wake:
 			hostDue = w.Now()
-			if ids, _, err := w.everyone(ctx); err == nil { // settings do not affect sessions
-				w.look(ctx, ids)
-			} else if ctx.Err() == nil {
-				w.Log.Error("read runs", "err", err)
-			}
+			w.lookAtAll(ctx) // settings do not affect sessions
 		case <-ctx.Done():
 		}
 		timer.Stop()
+	}
+}
+
+// lookAtAll looks at every run.
+func (w *Watchdog) lookAtAll(ctx context.Context) {
+	ids, _, err := w.everyone(ctx)
+	if err == nil {
+		w.look(ctx, ids)
+	} else if ctx.Err() == nil {
+		w.Log.Error("read runs", "err", err)
 	}
 }
 

@@ -60,6 +60,11 @@ run as --json has it, or a column; the status is the word that the table shows.`
   agency ls --format '{{.handle}}\t{{.branch}}'`,
 		Args: command.Takes(),
 	}, o.run)
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *listOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&o.all, "all", "a", false, "show removed runs too")
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the runs of every repository")
@@ -79,7 +84,7 @@ run as --json has it, or a column; the status is the word that the table shows.`
 		cmd.MarkFlagsMutuallyExclusive("session", other)
 	}
 	_ = cmd.RegisterFlagCompletionFunc("session", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return d.CompleteSessions(cmd, nil, word)
+		return o.CompleteSessions(cmd, nil, word)
 	})
 	command.Values(cmd, "output", outputs...)
 	command.Values(cmd, "status", agency.LabelWords()...)
@@ -88,8 +93,7 @@ run as --json has it, or a column; the status is the word that the table shows.`
 		columns = append(columns, strings.ToLower(string(c)))
 	}
 	command.Values(cmd, "format", columns...)
-	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
-	return cmd
+	_ = cmd.RegisterFlagCompletionFunc("tag", o.CompleteTags)
 }
 
 func (o *listOptions) run(cmd *cobra.Command, _ []string) error {

@@ -191,29 +191,6 @@ func (s *service) install(ctx context.Context, d *command.Deps) error {
 
 // NewService returns the command agency service.
 func NewService(d *command.Deps) *cobra.Command {
-	on := func(do func(ctx context.Context, s *service) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, _ []string) error {
-			if cmd.Name() != "status" {
-				if err := userOnly(d, cmd); err != nil {
-					return err
-				}
-			}
-			cfg, err := d.Config()
-			if err != nil {
-				return err
-			}
-			s, err := newService(d, cfg)
-			if err != nil {
-				return err
-			}
-			return do(cmd.Context(), s)
-		}
-	}
-	report := func(s *service, state string) error {
-		return d.Print(map[string]string{"path": s.Path, "state": state}, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "%s: %s\n", state, term.SafeLine(s.Path))
-		})
-	}
 	return command.Group(cobra.Command{
 		Use:     "service",
 		Short:   "Have the system start the daemon at login",
@@ -222,40 +199,77 @@ func NewService(d *command.Deps) *cobra.Command {
 needed. With one, the daemon also runs after a login: it alerts you, and continues sessions, before
 the first command. It is a systemd user unit or a launchd agent.`,
 		Example: "  agency service install",
-	},
-		command.New(cobra.Command{
-			Use: "install", Short: "Start the daemon now and at each login", Example: "  agency service install", Args: command.Takes(),
-		}, on(func(ctx context.Context, s *service) error {
-			if err := s.install(ctx, d); err != nil {
+	}, newInstall(d), newUninstall(d), newServiceStatus(d))
+}
+
+// newInstall returns agency service install.
+func newInstall(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "install", Short: "Start the daemon now and at each login", Example: "  agency service install", Args: command.Takes(),
+	}, onService(d, func(ctx context.Context, s *service) error {
+		if err := s.install(ctx, d); err != nil {
+			return err
+		}
+		return reportService(d, s, "installed")
+	}))
+}
+
+// newUninstall returns agency service uninstall.
+func newUninstall(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "uninstall", Short: "Remove the service; runs continue", Example: "  agency service uninstall", Args: command.Takes(),
+	}, onService(d, func(ctx context.Context, s *service) error {
+		removed, err := s.uninstall(ctx, d)
+		if err != nil {
+			return err
+		}
+		if !removed {
+			return reportService(d, s, "not installed")
+		}
+		return reportService(d, s, "removed")
+	}))
+}
+
+// newServiceStatus returns agency service status.
+func newServiceStatus(d *command.Deps) *cobra.Command {
+	return command.New(cobra.Command{
+		Use: "status", Short: "Show whether the service is installed and runs", Example: "  agency service status", Args: command.Takes(),
+	}, onService(d, func(ctx context.Context, s *service) error {
+		there, err := s.installed()
+		switch {
+		case err != nil:
+			return err
+		case !there:
+			return reportService(d, s, "not installed")
+		case manage(ctx, d, s.active) != nil:
+			return reportService(d, s, "installed, does not run")
+		}
+		return reportService(d, s, "installed, runs")
+	}))
+}
+
+// onService returns the body of a command on the service. Only the user may change the service.
+func onService(d *command.Deps, do func(ctx context.Context, s *service) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if cmd.Name() != "status" {
+			if err := userOnly(d, cmd); err != nil {
 				return err
 			}
-			return report(s, "installed")
-		})),
-		command.New(cobra.Command{
-			Use: "uninstall", Short: "Remove the service; runs continue", Example: "  agency service uninstall", Args: command.Takes(),
-		}, on(func(ctx context.Context, s *service) error {
-			removed, err := s.uninstall(ctx, d)
-			if err != nil {
-				return err
-			}
-			if !removed {
-				return report(s, "not installed")
-			}
-			return report(s, "removed")
-		})),
-		command.New(cobra.Command{
-			Use: "status", Short: "Show whether the service is installed and runs", Example: "  agency service status", Args: command.Takes(),
-		}, on(func(ctx context.Context, s *service) error {
-			there, err := s.installed()
-			switch {
-			case err != nil:
-				return err
-			case !there:
-				return report(s, "not installed")
-			case manage(ctx, d, s.active) != nil:
-				return report(s, "installed, does not run")
-			}
-			return report(s, "installed, runs")
-		})),
-	)
+		}
+		cfg, err := d.Config()
+		if err != nil {
+			return err
+		}
+		s, err := newService(d, cfg)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), s)
+	}
+}
+
+func reportService(d *command.Deps, s *service, state string) error {
+	return d.Print(map[string]string{"path": s.Path, "state": state}, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s: %s\n", state, term.SafeLine(s.Path))
+	})
 }

@@ -59,6 +59,11 @@ belong to its runner: with another --runner they are left out.`,
   agency run --runner codex --headless --prompt-file task.md -- --search`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, o.run)
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "the task as `TEXT`; - reads it from standard input")
 	f.StringVarP(&o.promptFile, "prompt-file", "f", "", "the task as a `FILE`")
@@ -98,11 +103,10 @@ belong to its runner: with another --runner they are left out.`,
 	command.Values(cmd, "mode", "terminal", "headless", "protocol")
 	command.Values(cmd, "sandbox", "worktree", "process", "container")
 	command.Values(cmd, "network", "full", "allow", "none")
-	_ = cmd.RegisterFlagCompletionFunc("preset", d.CompletePresets)
-	_ = cmd.RegisterFlagCompletionFunc("runner", d.CompleteRunners)
-	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
-	return cmd
+	_ = cmd.RegisterFlagCompletionFunc("preset", o.CompletePresets)
+	_ = cmd.RegisterFlagCompletionFunc("runner", o.CompleteRunners)
+	_ = cmd.RegisterFlagCompletionFunc("base", o.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("tag", o.CompleteTags)
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) error {

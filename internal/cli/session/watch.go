@@ -71,7 +71,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 		signal.Notify(resized, syscall.SIGWINCH)
 		defer signal.Stop(resized)
 	}
-	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second) // durations; stalls, which change with time alone
+	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second)
 	defer tick.Stop()
 	defer clock.Stop()
 	var due, late <-chan time.Time
@@ -93,7 +93,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 			due = retryPolicy.due()
 		case <-due:
 			look = true
-		case <-clock.C:
+		case <-clock.C: // stalls change with time alone
 			look = true
 		case <-late:
 			d.Status = exitStatus(&s.Session)

@@ -64,15 +64,7 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, protocolArgs()...)
 		env = append(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1")
 	}
-	switch {
-	case r.SkipPermissions && !agent.Names(all, "--dangerously-skip-permissions"):
-		args = append(args, "--dangerously-skip-permissions")
-	case !agent.Names(all, "--permission-mode", "--dangerously-skip-permissions"):
-		args = append(args, "--permission-mode", mode)
-	}
-	// An agent that needed permission to report its status could not report that it waits for the
-	// user.
-	args = append(args, "--allowedTools=Edit(/"+agency.DotDir+"/**),Bash(agency report:*)")
+	args = append(args, permissionArgs(r, all, mode)...)
 	var files map[string][]byte
 	switch {
 	case agent.Names(all, roleOptions...):
@@ -101,11 +93,9 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, agent.SessionOption(r), r.ConversationID)
 	}
 	args = append(args, own...)
-	opening := ""
-	if r.Mode == agency.ModeProtocol {
-		opening = agent.Opening
-	} else {
-		args = append(args, "--", agent.Opening) // behind "--": several options take any number of values
+	opening := agent.Opening
+	if r.Mode != agency.ModeProtocol {
+		args, opening = append(args, "--", agent.Opening), "" // behind "--": several options take any number of values
 	}
 	return agency.Command{
 		Argv:           args,
@@ -115,6 +105,21 @@ func command(r agency.CommandRequest) agency.Command {
 		ConversationID: r.ConversationID,
 		Files:          files,
 	}
+}
+
+// permissionArgs returns what the agent may do without asking. all are the arguments of the user,
+// and mode is that of an agent for which they name none.
+func permissionArgs(r agency.CommandRequest, all []string, mode string) []string {
+	var args []string
+	switch {
+	case r.SkipPermissions && !agent.Names(all, "--dangerously-skip-permissions"):
+		args = append(args, "--dangerously-skip-permissions")
+	case !agent.Names(all, "--permission-mode", "--dangerously-skip-permissions"):
+		args = append(args, "--permission-mode", mode)
+	}
+	// An agent that needed permission to report its status could not report that it waits for the
+	// user.
+	return append(args, "--allowedTools=Edit(/"+agency.DotDir+"/**),Bash(agency report:*)")
 }
 
 // title reads the symbol before the name in the title: a star at rest, half a circle or braille
