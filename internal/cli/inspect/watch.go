@@ -50,25 +50,17 @@ func (o *listOptions) watchList(ctx context.Context) error {
 			if !ok || key == "q" && !w.left || key == "ctrl-c" {
 				return nil
 			}
-			w.press(ctx, key)
-			if w.keys != nil {
-				w.keys.Next()
-			}
-			if err := w.show(w.shown); err != nil {
+			if err := w.react(ctx, key); err != nil {
 				return err
 			}
 			if len(w.shown.Runs) >= w.shown.Total {
 				continue
 			}
 		case got := <-lists:
-			asked = false
-			switch {
-			case ctx.Err() != nil:
+			if asked = false; ctx.Err() != nil {
 				return nil
-			case got.err != nil:
-				return got.err
 			}
-			if err := w.show(got.resp); err != nil {
+			if err := w.take(got); err != nil {
 				return err
 			}
 			if !stale {
@@ -91,6 +83,23 @@ func (o *listOptions) watchList(ctx context.Context) error {
 			}()
 		}
 	}
+}
+
+// take shows a list that has come.
+func (w *listWatch) take(got listed) error {
+	if got.err != nil {
+		return got.err
+	}
+	return w.show(got.resp)
+}
+
+// react does what a key asks for, and shows the list again.
+func (w *listWatch) react(ctx context.Context, key string) error {
+	w.press(ctx, key)
+	if w.keys != nil {
+		w.keys.Next()
+	}
+	return w.show(w.shown)
 }
 
 // request returns the request for what is shown: each change of a list in JSON holds all of it, and

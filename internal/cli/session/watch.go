@@ -58,7 +58,7 @@ func find(ctx context.Context, d *command.Deps, client *api.Client, args []strin
 
 // watch shows a session and then each change of it until it has settled. since is the number of an
 // event; the session is at least as new.
-func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowSessionResponse, since int64) error {
+func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowSessionResponse, since int64) (err error) {
 	d.Asks = true
 	req := api.SessionRequest{Session: s.Session.Ref(), Dir: d.Dir}
 	ctx, cancel := context.WithCancel(ctx)
@@ -76,7 +76,6 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 	defer clock.Stop()
 	var due, late <-chan time.Time
 	var retryPolicy retryPolicy
-	var err error
 	for {
 		if err := w.show(&s); err != nil {
 			return err
