@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -248,7 +249,7 @@ func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 	switch {
 	case cmd.Flags().Changed("prompt-file"):
 		var data []byte
-		if data, err = o.readFile(o.promptFile); errors.Is(err, command.ErrNotRegular) {
+		if data, err = o.readFile(o.promptFile); errors.Is(err, command.ErrNotRegular) || err != nil && o.promptFile == "-" {
 			err = agency.AsError(err).WithHint("COMMAND | agency run --prompt -")
 		}
 		text = string(data)
@@ -279,7 +280,7 @@ func (o *runOptions) readPrompt(cmd *cobra.Command, spec *agency.Spec) error {
 func (o *runOptions) readFile(path string) ([]byte, error) {
 	f, err := command.OpenRegular(o.Absolute(path))
 	if err != nil {
-		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err)
+		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err).WithHint("%s", lookBeside(o.Deps, path))
 	}
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, agency.PromptLimit+1))
@@ -287,4 +288,9 @@ func (o *runOptions) readFile(path string) ([]byte, error) {
 		return nil, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, err)
 	}
 	return data, nil
+}
+
+// lookBeside returns the way out for a file that cannot be read: to see which files there are.
+func lookBeside(d *command.Deps, path string) string {
+	return "look which files there are: ls -l " + plain.ShellWord(filepath.Dir(d.Absolute(path)))
 }

@@ -88,7 +88,7 @@ func messageText(ctx context.Context, d *command.Deps, args []string, path strin
 	}
 	f, err := command.OpenRegular(d.Absolute(path))
 	if err != nil {
-		return "", agency.Errorf(agency.CodeInvalidPath, "read the message from %s: %w", path, err)
+		return "", agency.Errorf(agency.CodeInvalidPath, "read the message from %s: %w", path, err).WithHint("%s", lookBeside(d, path))
 	}
 	defer func() { _ = f.Close() }()
 	given, err := io.ReadAll(io.LimitReader(f, inputLimit+1))
