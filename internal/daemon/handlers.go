@@ -237,6 +237,20 @@ func errStopping() *agency.Error {
 // untilStop is Daemon.untilStop.
 type untilStop func(ctx context.Context) (context.Context, context.CancelFunc)
 
+// orAfter is untilStop for a request with a timeout_ms, where 0 means no limit.
+func (until untilStop) orAfter(ctx context.Context, ms int64) (context.Context, context.CancelFunc, error) {
+	timeout, err := api.Milliseconds("timeout_ms", ms)
+	if err != nil {
+		return ctx, func() {}, err
+	}
+	ctx, cancel := until(ctx)
+	if timeout == 0 {
+		return ctx, cancel, nil
+	}
+	ctx, done := context.WithTimeout(ctx, timeout)
+	return ctx, func() { done(); cancel() }, nil
+}
+
 // untilStop returns a context that ends when the daemon stops too, for requests that would delay
 // the stop.
 func (d *Daemon) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -237,17 +237,11 @@ func (o runOperations) waitRuns(ctx context.Context, req api.WaitRunsRequest) (a
 		}
 		labels = append(labels, l)
 	}
-	timeout, err := api.Milliseconds("timeout_ms", req.TimeoutMS)
+	ctx, cancel, err := o.untilStop.orAfter(ctx, req.TimeoutMS)
 	if err != nil {
 		return api.WaitRunsResponse{}, err
 	}
-	ctx, cancel := o.untilStop(ctx)
 	defer cancel()
-	if timeout > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, timeout)
-		defer done()
-	}
 	runs, statuses, err := o.sup.Query.Wait(ctx, req.Runs, labels)
 	timedOut := errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !timedOut {
@@ -299,17 +293,11 @@ func (o runOperations) showOutput(ctx context.Context, req api.ShowOutputRequest
 }
 
 func (o runOperations) showScreen(ctx context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
-	timeout, err := api.Milliseconds("timeout_ms", req.Wait)
+	ctx, cancel, err := o.untilStop.orAfter(ctx, req.Wait)
 	if err != nil {
 		return api.ShowScreenResponse{}, err
 	}
-	ctx, cancel := o.untilStop(ctx)
 	defer cancel()
-	if timeout > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, timeout)
-		defer done()
-	}
 	r, screen, err := o.sup.Query.Screen(ctx, req.Run, req.Seen, req.History)
 	timedOut := errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !timedOut {

@@ -21,22 +21,28 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
+// replaceGit makes a script the git of the test. The script finds the real one in REAL_GIT.
+func replaceGit(t *testing.T, base, script string) {
+	t.Helper()
+	real, err := exec.LookPath("git")
+	check(t, err)
+	bin := filepath.Join(base, "bin")
+	check(t, os.Mkdir(bin, 0o700))
+	write(t, filepath.Join(bin, "git"), script)
+	check(t, os.Chmod(filepath.Join(bin, "git"), 0o700))
+	t.Setenv("REAL_GIT", real)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+}
+
 // The lock of a ref is removed when a git of agency left it; the lock of another git stays.
 func TestLockOfAKilledGit(t *testing.T) {
 	base := tempDir(t)
 	newRepo(t, filepath.Join(base, "repo"))
-	bin := filepath.Join(base, "bin")
-	check(t, os.Mkdir(bin, 0o700))
-	write(t, filepath.Join(bin, "git"), killingGit)
-	check(t, os.Chmod(filepath.Join(bin, "git"), 0o700))
 	g := git.New(30*time.Second, scratch, scratch)
 	g.Claims = filepath.Join(base, "claims")
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
 	check(t, err)
-	real, err := exec.LookPath("git")
-	check(t, err)
-	t.Setenv("REAL_GIT", real)
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	replaceGit(t, base, killingGit)
 
 	die := filepath.Join(base, "die")
 	t.Setenv("DIE", die)

@@ -2,7 +2,6 @@ package git_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,10 +21,6 @@ exec "$REAL_GIT" "$@"
 func TestImportWhileGitIsKilled(t *testing.T) {
 	base := tempDir(t)
 	newRepo(t, filepath.Join(base, "repo"))
-	bin := filepath.Join(base, "bin")
-	check(t, os.Mkdir(bin, 0o700))
-	write(t, filepath.Join(bin, "git"), dyingGit)
-	check(t, os.Chmod(filepath.Join(bin, "git"), 0o700))
 	g := git.New(30*time.Second, scratch, scratch)
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
 	check(t, err)
@@ -35,10 +30,7 @@ func TestImportWhileGitIsKilled(t *testing.T) {
 	private, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
 	check(t, err)
 	head := strings.TrimSpace(sh(t, repo.Root, "rev-parse", "HEAD"))
-	real, err := exec.LookPath("git")
-	check(t, err)
-	t.Setenv("REAL_GIT", real)
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	replaceGit(t, base, dyingGit)
 
 	take := func() error { return g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir) }
 	for _, command := range []string{"check-ref-format", "rev-list", "update-ref"} {
