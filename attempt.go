@@ -54,11 +54,11 @@ type Attempt struct {
 	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
 	Wrapper       *Process   `json:"wrapper"`
 	RunnerProcess *Process   `json:"runner_process"`
-	// Network is what it did with the network allow; nil without that.
+	// Network is what its agent did with the network allow; null with another network.
 	Network *NetworkUse `json:"network"`
-	// Limits is how its limits are enforced and which it reached; nil without any.
+	// Limits is how its limits are enforced and which it reached; null without limits.
 	Limits *LimitUse `json:"limits"`
-	// Image is what its container was made of; nil without one.
+	// Image is what its container was made of; null without a container.
 	Image *Image `json:"image"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Reported Observed `json:"-"`

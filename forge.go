@@ -55,8 +55,8 @@ type PullRequest struct {
 	Branch string    `json:"branch"` // with the work
 	Base   string    `json:"base"`   // the branch that it would be merged into
 	Commit string    `json:"commit"` // of the branch; empty when the forge did not report it
-	Checks string    `json:"checks"` // ChecksPassing, ChecksFailing, ChecksPending; empty for none
-	Review string    `json:"review"` // ReviewApproved, ReviewChanges, ReviewRequired; empty for none
+	Checks string    `json:"checks"` // passing, failing or pending; empty for none
+	Review string    `json:"review"` // approved, changes requested or review required; empty for none
 	At     time.Time `json:"at"`     // when agency looked
 }
 

@@ -22,12 +22,12 @@ const BaseDeps = "deps"
 type Plan struct {
 	Name        string         `json:"name"`
 	Path        string         `json:"path"` // absolute path of the file or folder that it was read from; empty when none
-	Base        string         `json:"base"` // a git reference, or BaseDeps; empty is the repository's default
+	Base        string         `json:"base"` // a git reference, or deps for the work of the agents before; empty is the default of the repository
 	MaxParallel int            `json:"max_parallel"`
-	Limits      map[string]int `json:"limits"` // by runner: how many of its agents may run at once; never nil
+	Limits      map[string]int `json:"limits"` // by runner: how many of its agents may run at once; never null
 	OnFailure   OnFailure      `json:"on_failure"`
 	Agents      []PlanAgent    `json:"agents"` // in the order of the plan
-	// Given is what the command line replaced in the plan; nil when it replaced nothing.
+	// Given is what the command line replaced in the plan; null when it replaced nothing.
 	Given *PlanSettings `json:"given"`
 }
 
@@ -45,7 +45,7 @@ type PlanSettings struct {
 type PlanChange struct {
 	Agent  string      `json:"agent"` // its id
 	Change AgentChange `json:"change"`
-	Keys   []string    `json:"keys"` // of a changed agent: the keys that differ; never nil
+	Keys   []string    `json:"keys"` // of a changed agent: the keys that differ; never null
 }
 
 // AgentChange is how a later plan differs in an agent.
@@ -126,7 +126,7 @@ type PlanAgent struct {
 	Network Network      `json:"network"` // what it reaches from there; empty likewise
 	// Resources are how much of the machine each attempt may use.
 	Resources Resources `json:"resources"`
-	Base      string    `json:"base"`  // a git reference or BaseDeps; empty is the repository's default
+	Base      string    `json:"base"`  // a git reference, or deps for the work of the agents before; empty is the default of the repository
 	After     []string  `json:"after"` // ids of the agents that must end before it starts
 	// Wave is its depth: 1 without dependencies, else one more than the deepest of them.
 	Wave    int      `json:"wave"`

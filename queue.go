@@ -74,7 +74,7 @@ type QueueEntry struct {
 	Asked     Asked      `json:"asked"`      // how its agent was asked to
 	HeldFor   HeldFor    `json:"held_for"`   // what it waits for while it is held
 	Approved  string     `json:"approved"`   // the source that a person approved; empty for none
-	By        string     `json:"by"`         // who added it: a run's id, or User
+	By        string     `json:"by"`         // the id of the run that added it, or user
 	InsteadOf RunID      `json:"instead_of"` // the removed run whose work its run goes on with; empty for none
 	Landing   LandingID  `json:"landing"`    // that brought it in; empty before
 	AddedAt   time.Time  `json:"added_at"`

@@ -267,8 +267,8 @@ func (r Resources) Final() Resources {
 
 // LimitUse is how the limits of an attempt are enforced, and which of them it reached.
 type LimitUse struct {
-	Enforced []EnforcedLimit `json:"enforced"` // never nil
-	Reached  []ReachedLimit  `json:"reached"`  // each limit once, in the order in which it reached them; never nil
+	Enforced []EnforcedLimit `json:"enforced"` // never null
+	Reached  []ReachedLimit  `json:"reached"`  // each limit once, in the order in which it reached them; never null
 }
 
 // EnforcedLimit is a limit and what enforces it.

@@ -30,7 +30,7 @@ const (
 type Runner struct {
 	Kind RunnerKind `json:"kind"`
 	Name string     `json:"name"` // the kind, or for a custom runner its name in the configuration
-	Args []string   `json:"args"` // what the user added for this run; never nil
+	Args []string   `json:"args"` // what the user added for this run; never null
 }
 
 // Repo is a git repository that agency works in.
@@ -83,7 +83,7 @@ type Run struct {
 	Dir      string   `json:"run_dir"`
 	Runner   Runner   `json:"runner"`
 	Model    string   `json:"model"`
-	Tags     []string `json:"tags"` // never nil
+	Tags     []string `json:"tags"` // never null
 	// Owner is who started it: the id of a run, or User.
 	Owner string `json:"owner"`
 	// MaxMinutes is the time limit of each attempt; 0 is none.
@@ -158,7 +158,7 @@ const FlagReasonLimit = 1000
 // removed.
 type Flag struct {
 	Reason string    `json:"reason"` // untrusted
-	By     string    `json:"by"`     // the id of a run, User, FlaggedByChecks or FlaggedByLanding
+	By     string    `json:"by"`     // the id of a run, user, checks or landing
 	At     time.Time `json:"at"`
 }
 

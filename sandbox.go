@@ -162,7 +162,7 @@ type SandboxTrial struct {
 	Way      string       `json:"way"`
 	Promised bool         `json:"promised"` // the sandbox is to refuse it
 	Refused  bool         `json:"refused"`
-	Reason   string       `json:"reason"` // the error that the way ended with; empty when it is open
+	Reason   string       `json:"reason"` // the error with which the way ended; empty when the way is open
 }
 
 func words[T ~string](all []T) string {

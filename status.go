@@ -68,8 +68,8 @@ type Explanation struct {
 	Status   Status         `json:"status"`
 	Rule     int            `json:"rule"`           // its number in the table of docs/state-machine.md
 	When     string         `json:"when"`           // the condition of the rule, in words
-	Findings []Finding      `json:"evidence"`       // the most trusted first; never nil
-	Unknown  []UnknownEvent `json:"unknown_events"` // never nil
+	Findings []Finding      `json:"evidence"`       // the most trusted first; never null
+	Unknown  []UnknownEvent `json:"unknown_events"` // never null
 }
 
 // Label is the status that users see. It is derived from stored facts each time it is shown, never

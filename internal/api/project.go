@@ -27,7 +27,7 @@ type InitAnswers struct {
 	Setup     *string `json:"setup,omitempty"`
 }
 
-// InitRepoResponse describes what init did, or with DryRun would do.
+// InitRepoResponse describes what init did, or with dry_run would do.
 type InitRepoResponse struct {
 	Root     string        `json:"root"`
 	DryRun   bool          `json:"dry_run"`
@@ -36,11 +36,10 @@ type InitRepoResponse struct {
 	Keys     []string      `json:"keys"`      // the changes in an existing agency.toml, one per line
 	ClaudeMD string        `json:"claude_md"` // created, exists
 	Scouts   []string      `json:"scouts"`    // names in ai_docs/scout, which the standard layout can archive
-	// Wants describes in words what new worktrees get; empty for nothing. Trusted reports whether
-	// the user trusts it, and TrustNote why not.
+	// Wants describes in words what new worktrees get; empty for nothing.
 	Wants     string `json:"wants"`
-	Trusted   bool   `json:"trusted"`
-	TrustNote string `json:"trust_note"`
+	Trusted   bool   `json:"trusted"`    // the user trusts what new worktrees get
+	TrustNote string `json:"trust_note"` // why the user does not trust it yet; empty when trusted
 	// SetupNote explains why the setup cannot succeed as it is, and what to do; empty when no
 	// problem is known.
 	SetupNote string `json:"setup_note"`
@@ -63,7 +62,7 @@ type InitChange struct {
 	Action string `json:"action"`
 	From   string `json:"from"`   // the old path of a moved file
 	Backup string `json:"backup"` // path of the copy of the old content
-	Diff   string `json:"diff"`   // with DryRun: the change as a patch; empty when no content is written
+	Diff   string `json:"diff"`   // with dry_run: the change as a patch; empty when no content is written
 }
 
 // TrustRequest asks what the repository of Dir wants done in the worktree of a new run, or in that

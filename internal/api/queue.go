@@ -7,7 +7,7 @@ type AddToQueueRequest struct {
 	Runs    []string `json:"runs,omitempty"`    // names, handles or ids, in the order of landing
 	Session string   `json:"session,omitempty"` // its complete agents whose work no other one has, in the order of the waves
 	Into    string   `json:"into,omitempty"`    // the branch; default: as for a landing
-	Approve bool     `json:"approve,omitempty"` // a person approves the work as it is now
+	Approve bool     `json:"approve,omitempty"` // the user approves the work as it is now
 	Dir     string   `json:"dir,omitempty"`     // where the client is, to find the session
 
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the checks

@@ -48,11 +48,12 @@ type Run struct {
 	// means as configured.
 	StuckIntervals int    `json:"stuck_intervals"`
 	Preset         string `json:"preset"` // the preset that the run was created with; empty when none
-	// Sandbox and Network are how its agent is kept apart from the machine. Enforces says what that
-	// means, in words; it is empty at the level worktree, and never null.
-	Sandbox  agency.SandboxLevel `json:"sandbox"`
-	Network  agency.Network      `json:"network"`
-	Enforces []string            `json:"enforces"`
+	// Sandbox is how far its agent is kept apart from the machine.
+	Sandbox agency.SandboxLevel `json:"sandbox"`
+	Network agency.Network      `json:"network"` // what its agent reaches from there
+	// Enforces describes in words what sandbox and network keep from the agent. It is empty at the
+	// level worktree, and never null.
+	Enforces []string `json:"enforces"`
 	// Image is what the container of the newest attempt was made of; null without one.
 	Image *agency.Image `json:"image"`
 	// Resources are how much of the machine each attempt may use; the attempts say what enforces

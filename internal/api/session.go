@@ -108,7 +108,7 @@ type SessionRequest struct {
 type PlanSource struct {
 	Path string `json:"path,omitempty"` // absolute: a YAML file, or a folder of NNN-name.md prompts
 	Text string `json:"text,omitempty"` // YAML
-	// Agents are runners with their number, such as claude_code:3; Prompt or PromptPath is their
+	// Agents are runners with their number, such as claude_code:3; prompt or prompt_path is their
 	// common task.
 	Agents     []string `json:"agents,omitempty"`
 	Prompt     string   `json:"prompt,omitempty"`
