@@ -22,7 +22,7 @@ const BaseDeps = "deps"
 type Plan struct {
 	Name        string         `json:"name"`
 	Path        string         `json:"path"` // absolute path of the file or folder that it was read from; empty when none
-	Base        string         `json:"base"` // a git reference, or deps for the work of the agents before; empty is the default of the repository
+	Base        string         `json:"base"` // a git reference, or deps for the merged results of the agents that it comes after; empty is the default of the repository
 	MaxParallel int            `json:"max_parallel"`
 	Limits      map[string]int `json:"limits"` // by runner: how many of its agents may run at once; never null
 	OnFailure   OnFailure      `json:"on_failure"`
@@ -126,7 +126,7 @@ type PlanAgent struct {
 	Network Network      `json:"network"` // what it reaches from there; empty likewise
 	// Resources are how much of the machine each attempt may use.
 	Resources Resources `json:"resources"`
-	Base      string    `json:"base"`  // a git reference, or deps for the work of the agents before; empty is the default of the repository
+	Base      string    `json:"base"`  // a git reference, or deps for the merged results of the agents that it comes after; empty is the default of the repository
 	After     []string  `json:"after"` // ids of the agents that must end before it starts
 	// Wave is its depth: 1 without dependencies, else one more than the deepest of them.
 	Wave    int      `json:"wave"`
