@@ -76,6 +76,7 @@ const (
 	EndedBySignal      EndedBy = "signal"       // the wrapper got SIGTERM: from a daemon without a connection, or at system shutdown
 	EndedByTimeLimit   EndedBy = "time_limit"   // --max-minutes
 	EndedByLimit       EndedBy = "limit"        // it has written more than its limit of the disk
+	EndedByProtocol    EndedBy = "protocol"     // no conversation in its own protocol could begin
 	EndedBySessionLost EndedBy = "session_lost" // the tmux session was killed
 	EndedByStartFailed EndedBy = "start_failed" // the program could not be started
 	EndedBySetupFailed EndedBy = "setup_failed" // the repository's setup failed, so the program was not started

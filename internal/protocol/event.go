@@ -19,6 +19,7 @@ const (
 	Session               // Conversation and Model became known
 	Working               // the agent is at work
 	Resting               // the agent has finished all that it was told, subagents included
+	Part                  // Text is a part of what the agent says: more may follow
 	Message               // Text was said by the agent, or a subagent
 	Tool                  // the agent calls the tool ID: Tool, Text
 	ToolEnded             // the tool call ID has ended: Text is its result, Failed
@@ -55,6 +56,7 @@ type Event struct {
 	Interrupted  bool
 	Usage        *agency.Usage
 	Whole        bool // Usage covers the conversation
+	Add          bool // Usage covers one step, ID
 }
 
 // Request is what an agent waits for.
@@ -76,6 +78,8 @@ type Request struct {
 type Place struct {
 	Conversation string // that of the attempt, or the one that it resumes; empty before it begins
 	Turn         string // the present or last turn
+	Dir          string // the working directory
+	Open         []*Request
 }
 
 // Dialect is one agent's protocol. Its functions are pure, and never fail for what they do not know.
@@ -94,6 +98,10 @@ type Dialect struct {
 	// was written before. It is nil where a message that is said again with the same id does not make
 	// the agent begin with it again.
 	Look func(at Place, id string) []byte
+	// OneAtATime is set where a message in a turn ends that turn: agency says none then.
+	OneAtATime bool
+	// Replays is set where the program tells an old conversation again before it replies to Hello.
+	Replays bool
 	// Answer returns the frame of a reply; the error is E_USAGE for a reply that does not fit.
 	Answer func(r *Request, reply agency.Reply) ([]byte, error)
 }

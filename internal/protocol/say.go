@@ -30,12 +30,20 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	case saysHello:
 		return t.dialect.Hello(t.place, s.ID), nil
 	case agency.SaysMessage:
+		if t.dialect.OneAtATime && t.turn && !t.cut() {
+			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at work, and a message now would end its turn").
+				WithHint("send it when the agent waits, or agency interrupt first")
+		}
 		return t.dialect.Message(t.place, s.ID, s.Text), nil
 	case agency.SaysInterrupt:
 		if (!t.turn || t.cut()) && len(t.open) == 0 {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at rest, so there is nothing to interrupt")
 		}
-		return t.dialect.Interrupt(t.place, s.ID), nil
+		at := t.place
+		for i := range t.open {
+			at.Open = append(at.Open, &t.open[i].Request)
+		}
+		return t.dialect.Interrupt(at, s.ID), nil
 	case saysLook:
 		return t.dialect.Look(t.place, s.ID), nil
 	case agency.SaysAnswer:

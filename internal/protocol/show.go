@@ -36,6 +36,9 @@ func (t *Talk) show(e *Event) string {
 	case Message:
 		return block(markAgent+who, e.Text, mostShown)
 	case Tool:
+		if known, ok := t.tools[e.ID]; ok && known.text == e.Text {
+			return "" // it was shown when it began
+		}
 		return line(markTool + who + oneLine(e.Tool) + " " + oneLine(e.Text))
 	case ToolEnded:
 		return t.showResult(e)

@@ -25,10 +25,12 @@ type Talk struct {
 	forgot  bool            // of said, the oldest is left out
 	tools   map[string]tool // open tool calls
 	place   Place
-	refused string // why the program did not begin the conversation
-	asked   int    // requests so far
-	hello   bool   // the program answered our Hello
-	turn    bool   // the agent is in a turn
+	part    strings.Builder // of a message of which more may come
+	last    string          // what the agent last said in this turn
+	refused string          // why the program did not begin the conversation
+	asked   int             // requests so far
+	hello   bool            // the program answered our Hello
+	turn    bool            // the agent is in a turn
 	working bool
 	resting bool   // the agent said that it rests, with requests open: it does when they are over
 	ended   *Event // how the turn ended, as far as it is known
@@ -75,10 +77,10 @@ type Heard struct {
 	Text     string // readable, safe for a terminal, with line ends
 }
 
-// New returns a conversation of which nothing is known but which one it resumes; empty for a new
-// one.
-func New(d *Dialect, resumes string) *Talk {
-	return &Talk{dialect: d, tools: map[string]tool{}, place: Place{Conversation: resumes}}
+// New returns a conversation of which nothing is known but its working directory and which one it
+// resumes; empty for a new one.
+func New(d *Dialect, dir, resumes string) *Talk {
+	return &Talk{dialect: d, tools: map[string]tool{}, place: Place{Dir: dir, Conversation: resumes}}
 }
 
 // Hear takes one line of the agent; nil is a line that was too long.
@@ -96,6 +98,7 @@ func (t *Talk) Hear(line []byte) Heard {
 		if !t.concerns(e) {
 			continue
 		}
+		h.Text += t.join(e)
 		h.Text += t.show(e)
 		evidence := t.take(e)
 		for j := range evidence {
@@ -106,9 +109,33 @@ func (t *Talk) Hear(line []byte) Heard {
 	return h
 }
 
+// partLimit is how long a message becomes of its parts, in bytes; the wire has all.
+const partLimit = 1 << 20
+
+// join collects the parts of a message, and returns the whole of it as readable text when something
+// else comes.
+func (t *Talk) join(e *Event) (text string) {
+	switch {
+	case e.Kind == Part:
+		if t.part.Len()+len(e.Text) <= partLimit {
+			t.part.WriteString(e.Text)
+		}
+		return ""
+	case t.part.Len() == 0:
+		return ""
+	}
+	whole := Event{Kind: Message, Text: t.part.String()}
+	t.part.Reset()
+	t.last = whole.Text
+	return t.show(&whole)
+}
+
 // concerns reports whether an event says something of this conversation, and completes it from what
 // came before. In the conversation of a subagent, the turns are the subagent's own.
 func (t *Talk) concerns(e *Event) bool {
+	if t.dialect.Replays && !t.hello && !slices.Contains([]Kind{Unknown, Session, Replied}, e.Kind) {
+		return false // of an old conversation
+	}
 	if e.Thread != "" && t.place.Conversation != "" && e.Thread != t.place.Conversation {
 		e.Subagent = e.Thread
 		if slices.Contains([]Kind{Session, Working, Resting, Ended, Begun, Used}, e.Kind) {
@@ -151,7 +178,13 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Resting:
 		return t.rest()
+	case Part:
+		if t.part.Len() > len(e.Text) {
+			return nil // the first part showed that it is at work
+		}
+		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Message:
+		t.last = e.Text
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Tool:
 		t.tools[e.ID] = tool{e.Tool, e.Text}
@@ -166,7 +199,7 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	case Taken, Begun, Done, Dropped, Replied:
 		return t.receipt(e)
 	case Used:
-		return one(agency.Evidence{Signal: agency.SignalUsage, Usage: e.Usage, Whole: e.Whole})
+		return one(agency.Evidence{Signal: agency.SignalUsage, ID: e.ID, Usage: e.Usage, Whole: e.Whole, Add: e.Add})
 	case Retrying:
 		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: e.Class, Text: e.Text})
 	case Ended:
@@ -227,7 +260,7 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 	if e.Kind != Begun {
 		return nil
 	}
-	t.turn, t.resting, t.ended, t.place.Turn = true, false, nil, cmp.Or(e.Turn, t.place.Turn)
+	t.turn, t.resting, t.ended, t.last, t.place.Turn = true, false, nil, "", cmp.Or(e.Turn, t.place.Turn)
 	return []agency.Evidence{{Signal: agency.SignalPrompt}}
 }
 
@@ -266,7 +299,7 @@ func (t *Talk) rest() []agency.Evidence {
 	case ended.Interrupted || ended.Failed:
 		return nil // which ended it already, and says more
 	default:
-		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: ended.Text}}
+		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: cmp.Or(ended.Text, t.last)}}
 	}
 }
 

@@ -117,7 +117,7 @@ func openSpeech(w *wrapper) (*speech, error) {
 		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
 	}
 	s := &speech{
-		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, w.launch.Resumes), over: make(chan struct{}), done: make(chan struct{}),
+		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, w.launch.Dir, w.launch.Resumes), over: make(chan struct{}), done: make(chan struct{}),
 		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), kept: w.speaker.Kept(),
 	}
 	dir, err := w.launch.AttemptDir, error(nil)
@@ -348,7 +348,7 @@ func (w *wrapper) failSpeech(err error) {
 	words := fmt.Sprintf("%s does not speak %s here: %v; this version may be too old or too new for the mode protocol", w.launch.RunnerKind, w.speaker.Dialect.Name, err)
 	data, _ := json.Marshal(agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: words + "; --mode terminal works"})
 	_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
-	w.requestStop(agency.EndedByRunner, false)
+	w.requestStop(agency.EndedByProtocol, false)
 }
 
 // openingID names the first message of the attempt, whichever wrapper writes it.

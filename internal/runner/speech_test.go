@@ -32,6 +32,8 @@ var wordsDialect = protocol.Dialect{
 		switch word {
 		case "hello":
 			return []protocol.Event{{Kind: protocol.Replied, ID: id}}
+		case "refused":
+			return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: "no such conversation"}}
 		case "begun":
 			return []protocol.Event{{Kind: protocol.Begun, ID: id}}
 		case "asks":
@@ -278,4 +280,22 @@ func (f *fixture) intents() string {
 		f.t.Fatal(err)
 	}
 	return string(data)
+}
+
+// An agent with which no conversation can begin has failed, in its own words, whatever the status
+// with which it then ends.
+func TestRefusedConversation(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `trap "exit 0" TERM; while read -r kind id; do echo "refused $id"; done`)
+	f.launch.Mode, f.launch.Opening = agency.ModeProtocol, "begin"
+	f.launch.Env = append(f.launch.Env, "AGENCY_TOKEN="+f.launch.Token)
+	f.listen(0)
+	f.beginOn(f.shown)
+	exit := f.exit()
+	if code, words := exit.Failure(); exit.EndedBy != agency.EndedByProtocol || code != agency.CodeRunnerStartFailed || !strings.Contains(words, "no such conversation") {
+		t.Errorf("got %+v", exit)
+	}
+	if state, err := agency.Next(agency.Running, exit.Fact(false)); state != agency.Failed || err != nil {
+		t.Errorf("got %s, %v", state, err)
+	}
 }

@@ -429,7 +429,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	exit.Network = w.networkUse()
 	w.limits.Look(killpoint.Now())
 	exit.Limits = w.limits.Use()
-	if exit.ExitCode != 0 && exit.Error == "" {
+	if (exit.ExitCode != 0 || endedBy == agency.EndedByProtocol) && exit.Error == "" {
 		exit.ErrorCode, exit.Error = readEndNote(w.launch.AttemptDir)
 	}
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)

@@ -49,6 +49,14 @@ type answered struct {
 // setups are those of the agents in the registry. The file of each agent adds its own.
 var setups = map[agency.RunnerKind]setup{}
 
+// shell returns how the agent's own protocol names the tool that runs commands.
+func (a agent) shell() string {
+	if harness.Dialect(agency.RunnerKind(a.runner)).OneAtATime {
+		return "shell"
+	}
+	return "Bash"
+}
+
 // agents returns the agents of the registry, as scripts/agents.sh installed them into a folder.
 func agents(t *testing.T, dir string) []agent {
 	t.Helper()

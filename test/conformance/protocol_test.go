@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/harness"
 	"agency/test/conformance/modelserver"
 )
 
@@ -21,7 +23,7 @@ import (
 // the agent.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
-	for _, runner := range []string{"claude_code", "codex"} {
+	for _, runner := range speaking(false) {
 		t.Run(runner, func(t *testing.T) {
 			t.Parallel()
 			testStates(t, runner, map[string]state{
@@ -39,6 +41,48 @@ func TestProtocol(t *testing.T) {
 			})
 		})
 	}
+}
+
+// speaking returns the agents that speak the Agent Client Protocol, or those that speak their own.
+func speaking(acp bool) []string {
+	return slices.DeleteFunc(runners(), func(r string) bool { return harness.Dialect(agency.RunnerKind(r)).OneAtATime != acp })
+}
+
+// The Agent Client Protocol has no questions.
+func TestProtocolACP(t *testing.T) {
+	t.Parallel()
+	for _, runner := range speaking(true) {
+		t.Run(runner, func(t *testing.T) {
+			t.Parallel()
+			testStates(t, runner, map[string]state{
+				"allow":        protocolAllow,
+				"deny":         protocolDeny,
+				"interrupt":    protocolInterrupt,
+				"at work":      protocolAtWork,
+				"kill wrapper": protocolKillWrapper,
+				"kill daemon":  protocolKillDaemon,
+				"stop":         protocolStop,
+				"resumed":      map[bool]state{true: protocolLost, false: protocolResumed}[runner == "gemini"],
+			})
+		})
+	}
+}
+
+// A message would end the turn of such an agent, so it is refused, and reaches nobody.
+func protocolAtWork(t *testing.T, binary string, a agent) {
+	gate := make(chan struct{})
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "Long work.", Gate: gate}, modelserver.Turn{Text: "And more."})
+	f.asked(0)
+	tl.await(agency.Working)
+	f.rejects(agency.CodeInvalidState, "is at work", "send", string(run.ID), "and now?")
+	close(gate)
+	tl.await(agency.Waiting)
+	f.agency(nil, "send", string(run.ID), "go on")
+	f.asked(1)
+	if heard := f.body(1); strings.Contains(heard, "and now?") || !strings.Contains(heard, "go on") {
+		t.Errorf("the model heard\n%s", heard)
+	}
+	tl.await(agency.Waiting)
 }
 
 // Claude Code runs subagents side by side.
@@ -84,7 +128,7 @@ func (f *fixture) made(run api.Run) bool {
 func protocolAllow(t *testing.T, binary string, a agent) {
 	f, run, tl := speak(t, binary, a, touch, modelserver.Turn{Text: "It is made."})
 	asks := tl.await(agency.NeedsInput)
-	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != "Bash" || r.ID == "" || r.Confidence != 1 || asks.Decided != agency.DecidedBy(agency.FromProtocol) {
+	if r := asks.Request; r == nil || r.Kind != agency.AsksPermission || r.Tool != a.shell() || r.ID == "" || r.Confidence != 1 || asks.Decided != agency.DecidedBy(agency.FromProtocol) {
 		t.Errorf("got %+v, decided by %s", r, asks.Decided)
 	}
 	f.answers(run, "allow")
@@ -95,7 +139,7 @@ func protocolAllow(t *testing.T, binary string, a agent) {
 		t.Error("the command was not run")
 	}
 	log := f.output(binary, "logs", string(run.ID))
-	for _, want := range []string{"● I make it.\n  ▸ Bash touch made.txt\n? 1: may it use Bash? touch made.txt\n", "> request 1: allow\n— request 1 taken\n", "● It is made.\n— turn ended\n"} {
+	for _, want := range []string{"● I make it.\n", "? 1: may it use " + a.shell() + "? touch made.txt\n", "> request 1: allow\n— request 1 taken\n", "● It is made.\n— turn ended\n"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
 		}
@@ -241,11 +285,16 @@ func protocolKillWrapper(t *testing.T, binary string, a agent) {
 func (f *fixture) turns() []modelserver.Request {
 	var turns []modelserver.Request
 	for _, r := range f.model.Requests() {
-		if !r.Side && r.Subagent == "" && (strings.HasSuffix(r.Path, "/messages") || strings.HasSuffix(r.Path, "/responses")) {
+		if !r.Side && r.Subagent == "" && conversing(r.Path) {
 			turns = append(turns, r)
 		}
 	}
 	return turns
+}
+
+// conversing reports whether a path is that of a turn of the model.
+func conversing(path string) bool {
+	return slices.ContainsFunc([]string{"/messages", "/responses", "/completions", "GenerateContent"}, func(end string) bool { return strings.HasSuffix(path, end) })
 }
 
 // The daemon is killed, and then the wrapper too, while a request is open.
@@ -331,6 +380,18 @@ func protocolResumed(t *testing.T, binary string, a agent) {
 	}
 	f.asked(1)
 	f.checkContinued(before)
+}
+
+// Gemini CLI does not find its conversation again. The run has failed then, in the agent's words.
+func protocolLost(t *testing.T, binary string, a agent) {
+	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "Good morning."})
+	tl.await(agency.Waiting)
+	f.agency(nil, "resume", "--restart", string(run.ID))
+	r, _ := f.wait(run)
+	if r.State != agency.Failed || !strings.Contains(r.Error, "did not begin the conversation") {
+		t.Errorf("got %s: %s", r.State, r.Error)
+	}
+	f.checkGone(run.ID)
 }
 
 func protocolRefused(t *testing.T, binary string, a agent) {

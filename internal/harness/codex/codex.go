@@ -101,7 +101,16 @@ func serve(r agency.CommandRequest) agency.Command {
 	if r.Model != "" {
 		args = append(args, settingsOf([]string{"-m", r.Model})...)
 	}
-	return agency.Command{Argv: append(args, settingsOf(r.Runner.Args)...), Opening: agent.Opening, ConversationID: r.ConversationID}
+	return agency.Command{Argv: append(args, settingsOf(r.Runner.Args)...), Opening: agent.Opening, ConversationID: resumed(r)}
+}
+
+// resumed returns the conversation that an attempt goes on with. Codex makes the ids of its
+// conversations.
+func resumed(r agency.CommandRequest) string {
+	if !r.Resume {
+		return ""
+	}
+	return r.ConversationID
 }
 
 // options are the options of Codex that are settings with another spelling.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"agency"
+	"agency/internal/harness/acp"
 	"agency/internal/harness/agent"
 )
 
@@ -23,6 +24,7 @@ var Agent = agent.Agent{
 	Command:    command,
 	Skips:      skips,
 	Hook:       hook,
+	Dialect:    &acp.Dialect,
 	Files:      files,
 	State:      state,
 	ReadFile:   readFile,
@@ -80,6 +82,11 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 	if r.Model != "" {
 		args = append(args, "--model", r.Model)
+	}
+	if r.Mode == agency.ModeProtocol {
+		spoken := acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), agent.Opening)
+		c.Argv, c.Opening, c.ConversationID = spoken.Argv, spoken.Opening, spoken.ConversationID
+		return c
 	}
 	if r.ConversationID != "" {
 		args = append(args, "--session-id", r.ConversationID)

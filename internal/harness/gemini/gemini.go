@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/harness/acp"
 	"agency/internal/harness/agent"
 )
 
@@ -25,6 +26,7 @@ var Agent = agent.Agent{
 	Command:  command,
 	Skips:    []string{"--yolo", "-y", "--approval-mode=yolo"},
 	Stream:   stream,
+	Dialect:  &acp.Dialect,
 	Title:    title,
 	Files:    files,
 	ReadFile: readTranscript,
@@ -50,6 +52,9 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 	if r.Model != "" {
 		args = append(args, "-m", r.Model)
+	}
+	if r.Mode == agency.ModeProtocol {
+		return acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), opening(r))
 	}
 	if r.ConversationID != "" {
 		args = append(args, agent.SessionOption(r), r.ConversationID)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/harness/acp"
 	"agency/internal/harness/agent"
 )
 
@@ -26,6 +27,7 @@ var Agent = agent.Agent{
 	Command:  command,
 	Hook:     hook,
 	Stream:   stream,
+	Dialect:  &acp.Dialect,
 	Screen:   readScreen,
 	Composer: composer,
 	Dialog:   dialog,
@@ -42,16 +44,26 @@ func command(r agency.CommandRequest) agency.Command {
 	if r.Headless {
 		args = append(args, "--format", "json")
 	}
-	if r.Model != "" {
+	if r.Mode == agency.ModeProtocol {
+		args = append(args, "acp")
+	} else if r.Model != "" {
 		args = append(args, "-m", r.Model)
 	}
 	c := agency.Command{Env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1"}, Stdin: agent.TaskOnStdin(r)}
 	if content, ok := configFor(agency.Environ(r.Env).Lookup(contentEnv), r); ok {
 		c.Env = append(c.Env, contentEnv+"="+content)
-		c.Files = map[string][]byte{pluginFile: pluginFor(r)}
+		c.Files = map[string][]byte{}
+		if r.Mode != agency.ModeProtocol { // which says more
+			c.Files[pluginFile] = pluginFor(r)
+		}
 		if r.SystemPrompt != "" {
 			c.Files[roleFile] = []byte(r.SystemPrompt)
 		}
+	}
+	if r.Mode == agency.ModeProtocol {
+		spoken := acp.Command(r, append(args, r.Runner.Args...), agent.Opening)
+		c.Argv, c.Opening, c.ConversationID = spoken.Argv, spoken.Opening, spoken.ConversationID
+		return c
 	}
 	if r.Resume && r.ConversationID != "" {
 		args, c.ConversationID = append(args, "--session", r.ConversationID), r.ConversationID
@@ -93,7 +105,18 @@ func configFor(users string, r agency.CommandRequest) (content string, ok bool) 
 	if r.SystemPrompt != "" {
 		instructions = append(instructions, filepath.Join(r.AttemptDir, roleFile))
 	}
-	for key, items := range map[string][]string{"plugin": {plugin.String()}, "instructions": instructions} {
+	lists := map[string][]string{"plugin": {plugin.String()}, "instructions": instructions}
+	if r.Mode == agency.ModeProtocol {
+		delete(lists, "plugin")
+		if r.Model != "" {
+			model, err := json.Marshal(r.Model)
+			if err != nil {
+				return "", false
+			}
+			config["model"] = model // its acp has no option for it
+		}
+	}
+	for key, items := range lists {
 		var list []json.RawMessage
 		if has := config[key]; has != nil && json.Unmarshal(has, &list) != nil {
 			return "", false

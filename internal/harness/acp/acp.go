@@ -1,0 +1,389 @@
+// Package acp speaks the Agent Client Protocol, version 1, with the agents that have it: JSON-RPC 2.0
+// on their standard input and output, one message a line (https://agentclientprotocol.com).
+//
+// The protocol acknowledges neither a message nor an answer nor an interruption. So agency writes
+// behind each of them a request for a method that no agent has: the agent reads in order, and its
+// refusal shows that it has read what came before.
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/harness/agent"
+	"agency/internal/protocol"
+)
+
+// Dialect is the protocol. An agent takes one message at a time: another one would end its turn.
+var Dialect = protocol.Dialect{
+	Name: "the Agent Client Protocol", Hello: hello, Read: read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
+	OneAtATime: true, Replays: true,
+}
+
+// Command returns the command of a program that speaks the protocol with these arguments. The agent
+// makes the ids of its conversations, and loads one when it is asked for it.
+func Command(r agency.CommandRequest, args []string, opening string) agency.Command {
+	c := agency.Command{Argv: args, Opening: opening}
+	if r.Resume {
+		c.ConversationID = r.ConversationID
+	}
+	return c
+}
+
+// What the refusal of a request behind a frame of ours shows; the id of that request begins with it.
+const (
+	readMessage  = "read:"      // the message
+	readAnswer   = "answered:"  // the answer to a request
+	readCancel   = "withdrawn:" // that a request is cancelled
+	readLook     = "look:"
+	initializing = "initialize:"
+)
+
+// noMethod is what no agent has. Names of extensions begin with an underscore.
+const noMethod = "_agency/read"
+
+// message is one line of an agent: a notification, a request, or the reply to a request of ours.
+type message struct {
+	Method string          `json:"method"`
+	ID     json.RawMessage `json:"id"`
+	Params struct {
+		Session string   `json:"sessionId"`
+		Update  update   `json:"update"`
+		Call    toolCall `json:"toolCall"`
+		Options []option `json:"options"`
+	} `json:"params"`
+	Result result   `json:"result"`
+	Error  *failure `json:"error"`
+}
+
+type failure struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    struct {
+		Details string `json:"details"`
+		Message string `json:"message"`
+	} `json:"data"`
+}
+
+// words returns the message of an error, and what an agent adds to one that says nothing.
+func (f *failure) words() string {
+	if more := cmp.Or(f.Data.Details, f.Data.Message); more != "" {
+		return f.Message + ": " + more
+	}
+	return f.Message
+}
+
+type result struct {
+	Session string `json:"sessionId"`
+	Models  struct {
+		Current string `json:"currentModelId"`
+	} `json:"models"`
+	Settings []struct {
+		ID      string `json:"id"`
+		Current string `json:"currentValue"`
+	} `json:"configOptions"`
+	Stop  string `json:"stopReason"`
+	Usage *struct {
+		Input  *int64 `json:"inputTokens"`
+		Cached *int64 `json:"cachedReadTokens"`
+		Output *int64 `json:"outputTokens"`
+	} `json:"usage"`
+	Meta struct {
+		Quota struct {
+			Tokens struct { // of this turn, by Gemini CLI
+				Input  *int64 `json:"input_tokens"`
+				Output *int64 `json:"output_tokens"`
+			} `json:"token_count"`
+		} `json:"quota"`
+	} `json:"_meta"`
+}
+
+type update struct {
+	Kind    string          `json:"sessionUpdate"`
+	Content json.RawMessage `json:"content"` // one block of a message, or several of a tool call
+	toolCall
+}
+
+type toolCall struct {
+	ID     string          `json:"toolCallId"`
+	Title  string          `json:"title"`
+	Kind   string          `json:"kind"`
+	Status string          `json:"status"`
+	Input  json.RawMessage `json:"rawInput"`
+}
+
+type option struct {
+	ID   string `json:"optionId"`
+	Kind string `json:"kind"`
+}
+
+// read reads one line of an agent.
+func read(line []byte) []protocol.Event {
+	var m message
+	if !agent.Lenient(line, &m) || m.Method == "" && m.ID == nil {
+		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no message"}}
+	}
+	var events []protocol.Event
+	switch {
+	case m.Method == "":
+		events = m.reply()
+	case m.Method == "session/request_permission" && m.ID != nil:
+		events = m.asked()
+	case m.Method == "session/update":
+		events = m.Params.Update.events()
+	default:
+		events = []protocol.Event{{Kind: protocol.Unknown}}
+	}
+	for i := range events {
+		e := &events[i]
+		e.Name, e.Thread = cmp.Or(m.Method, "reply"), m.Params.Session
+	}
+	return events
+}
+
+// reply reads the reply to a request of ours.
+func (m *message) reply() []protocol.Event {
+	var id string
+	_ = json.Unmarshal(m.ID, &id) // ours are texts
+	for begin, kinds := range map[string][]protocol.Kind{
+		readMessage: {protocol.Taken, protocol.Begun, protocol.Working}, readAnswer: {protocol.Answered}, readCancel: {protocol.Withdrawn}, readLook: {protocol.Replied}, initializing: nil,
+	} {
+		if of, ok := strings.CutPrefix(id, begin); ok {
+			events := make([]protocol.Event, len(kinds))
+			for i, kind := range kinds {
+				events[i] = protocol.Event{Kind: kind, ID: of}
+			}
+			return events
+		}
+	}
+	switch r := &m.Result; {
+	case id == protocol.Hello().ID && m.Error != nil:
+		return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: m.Error.words()}}
+	case id == protocol.Hello().ID:
+		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Session, Model: r.model()}, {Kind: protocol.Replied, ID: id}}
+	case m.Error != nil:
+		words := m.Error.words()
+		return []protocol.Event{{Kind: protocol.Ended, Failed: true, Text: words, Class: errorClass(m.Error.Code, words)}, {Kind: protocol.Resting}}
+	case r.Stop != "":
+		return append(r.used(id), r.ended(), protocol.Event{Kind: protocol.Resting})
+	default:
+		return []protocol.Event{{Kind: protocol.Unknown}}
+	}
+}
+
+func (r *result) model() string {
+	for _, s := range r.Settings {
+		if s.ID == "model" && r.Models.Current == "" {
+			return s.Current
+		}
+	}
+	return r.Models.Current
+}
+
+// used returns the tokens of a conversation, or those of its last turn. Agents count differently,
+// and leave out subagents, so they are a lower bound.
+func (r *result) used(id string) []protocol.Event {
+	turn := &r.Meta.Quota.Tokens
+	switch {
+	case r.Usage != nil:
+		usage := agency.Usage{InputTokens: r.Usage.Input, CachedTokens: r.Usage.Cached, OutputTokens: r.Usage.Output, Estimated: true}
+		return []protocol.Event{{Kind: protocol.Used, Usage: &usage}}
+	case turn.Input != nil:
+		return []protocol.Event{{Kind: protocol.Used, ID: id, Add: true, Usage: &agency.Usage{InputTokens: turn.Input, OutputTokens: turn.Output, Estimated: true}}}
+	default:
+		return nil
+	}
+}
+
+func (r *result) ended() protocol.Event {
+	e := protocol.Event{Kind: protocol.Ended}
+	switch r.Stop {
+	case "cancelled":
+		e.Interrupted = true
+	case "max_tokens":
+		e.Failed, e.Class, e.Text = true, agency.ErrorContext, "the model reached its limit of tokens"
+	case "max_turn_requests":
+		e.Failed, e.Class, e.Text = true, agency.ErrorOther, "the turn reached its limit of calls of the model"
+	case "refusal":
+		e.Failed, e.Class, e.Text = true, agency.ErrorOther, "the model refused to go on"
+	}
+	return e
+}
+
+// authRequired is the code of an agent without a login.
+const authRequired = -32000
+
+// errorClass returns the class of an error by its words; the protocol has no codes for most.
+func errorClass(code int, words string) agency.ErrorClass {
+	mentions := agent.Mentions(words)
+	switch {
+	case code == authRequired, mentions("unauthorized", "api key", "authentication", "401"):
+		return agency.ErrorAuth
+	case mentions("rate limit", "quota", "too many requests", "429", "resource_exhausted"):
+		return agency.ErrorRateLimit
+	case mentions("overloaded", "unavailable", "503", "529"):
+		return agency.ErrorOverloaded
+	case mentions("context window", "context length", "prompt is too long", "token count"):
+		return agency.ErrorContext
+	default:
+		return agency.ErrorOther
+	}
+}
+
+// events reads what an agent said or did.
+func (u *update) events() []protocol.Event {
+	switch u.Kind {
+	case "agent_message_chunk":
+		return []protocol.Event{{Kind: protocol.Part, Text: text(u.Content)}}
+	case "tool_call":
+		return []protocol.Event{u.begun()}
+	case "tool_call_update":
+		if u.Status == "completed" || u.Status == "failed" {
+			return []protocol.Event{{Kind: protocol.ToolEnded, ID: u.ID, Text: text(u.Content), Failed: u.Status == "failed"}}
+		}
+		return []protocol.Event{u.begun()}
+	case "":
+		return []protocol.Event{{Kind: protocol.Unknown}}
+	default:
+		return nil // a thought, a plan, a setting, tokens: nothing about the turn
+	}
+}
+
+func (c *toolCall) begun() protocol.Event {
+	return protocol.Event{Kind: protocol.Tool, ID: c.ID, Tool: c.tool(), Text: c.text()}
+}
+
+// tool returns what kind of tool a call is of, since the protocol has no names of tools.
+func (c *toolCall) tool() string {
+	if c.Kind == "execute" {
+		return "shell"
+	}
+	return cmp.Or(c.Kind, "tool")
+}
+
+func (c *toolCall) text() string { return cmp.Or(agent.ToolText(c.Input), c.Title) }
+
+// text returns the texts in a block of content, or in a list of them.
+func text(content json.RawMessage) string {
+	type block struct {
+		Type    string          `json:"type"`
+		Text    string          `json:"text"`
+		Content json.RawMessage `json:"content"`
+	}
+	var all []block
+	if json.Unmarshal(content, &all) != nil {
+		all = make([]block, 1)
+		agent.Lenient(content, &all[0])
+	}
+	var texts []string
+	for _, b := range all {
+		switch b.Type {
+		case "text":
+			texts = append(texts, b.Text)
+		case "content":
+			var inner block
+			if agent.Lenient(b.Content, &inner) && inner.Type == "text" {
+				texts = append(texts, inner.Text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// asked reads a request for permission. Its id counts anew in each process of the agent, so the id of
+// the call stands before it.
+func (m *message) asked() []protocol.Event {
+	call := &m.Params.Call
+	input, err := json.Marshal(requested{ID: m.ID, Options: m.Params.Options})
+	if err != nil {
+		return []protocol.Event{{Kind: protocol.Unknown}}
+	}
+	id := fmt.Sprintf("%s.%s", call.ID, m.ID)
+	return []protocol.Event{{Kind: protocol.Asked, ID: id, Request: &protocol.Request{
+		ID: id, Kind: agency.AsksPermission, Tool: call.tool(), Text: call.text(), Call: call.ID, Input: input,
+	}}}
+}
+
+// requested is what an answer needs of a request.
+type requested struct {
+	ID      json.RawMessage `json:"id"`
+	Options []option        `json:"options"`
+}
+
+// hello begins a session in the worktree, or loads one. The agent reads in order, so nothing needs to
+// wait for a reply.
+func hello(at protocol.Place, id string) []byte {
+	session := map[string]any{"cwd": at.Dir, "mcpServers": []any{}}
+	method := "session/new"
+	if at.Conversation != "" {
+		method, session["sessionId"] = "session/load", at.Conversation
+	}
+	return encode(
+		map[string]any{"id": initializing + id, "method": "initialize", "params": map[string]any{
+			"protocolVersion": 1, "clientCapabilities": map[string]any{}, "clientInfo": map[string]any{"name": "agency", "version": "1"},
+		}},
+		map[string]any{"id": id, "method": method, "params": session},
+	)
+}
+
+// marker is the request behind a frame.
+func marker(id string) map[string]any {
+	return map[string]any{"id": id, "method": noMethod, "params": map[string]any{}}
+}
+
+func sayMessage(at protocol.Place, id, text string) []byte {
+	return encode(map[string]any{"id": id, "method": "session/prompt", "params": map[string]any{
+		"sessionId": at.Conversation, "prompt": []any{map[string]any{"type": "text", "text": text}},
+	}}, marker(readMessage+id))
+}
+
+// sayInterrupt cancels the turn, and every open request first, as the protocol demands of a client.
+func sayInterrupt(at protocol.Place, id string) []byte {
+	var frames []map[string]any
+	for _, r := range at.Open {
+		var of requested
+		if json.Unmarshal(r.Input, &of) != nil {
+			continue
+		}
+		frames = append(frames, map[string]any{"id": of.ID, "result": map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}}, marker(readCancel+r.ID))
+	}
+	return encode(append(frames, map[string]any{"method": "session/cancel", "params": map[string]any{"sessionId": at.Conversation}}, marker(readLook+id))...)
+}
+
+func sayLook(_ protocol.Place, id string) []byte { return encode(marker(readLook + id)) }
+
+// replyTo returns the answer to a request: the option that allows or refuses it this time.
+func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
+	var to requested
+	if err := json.Unmarshal(r.Input, &to); err != nil {
+		return nil, agency.Errorf(agency.CodeInputRefused, "its request cannot be read: %w", err)
+	}
+	kind := "allow_once"
+	if reply.Decision == agency.Deny {
+		kind = "reject_once"
+	}
+	i := slices.IndexFunc(to.Options, func(o option) bool { return o.Kind == kind })
+	if i < 0 {
+		return nil, agency.Errorf(agency.CodeInputRefused, "its agent does not offer to %s this once", cmp.Or(string(reply.Decision), "answer")).
+			WithHint("agency interrupt ends the turn, and with it the request")
+	}
+	outcome := map[string]any{"outcome": "selected", "optionId": to.Options[i].ID}
+	return encode(map[string]any{"id": to.ID, "result": map[string]any{"outcome": outcome}}, marker(readAnswer+r.ID)), nil
+}
+
+// encode returns messages, each of which is one line.
+func encode(messages ...map[string]any) []byte {
+	var out bytes.Buffer
+	for _, m := range messages {
+		m["jsonrpc"] = "2.0"
+		if err := json.NewEncoder(&out).Encode(m); err != nil {
+			panic(err) // a map of texts
+		}
+	}
+	return out.Bytes()
+}
