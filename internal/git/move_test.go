@@ -235,3 +235,26 @@ func TestSettleMoveThatOnlyBegan(t *testing.T) {
 	check(t, os.Remove(lock))
 	check(t, m.git.FastForward(t.Context(), m.repo, m.repo.Root, "main", m.from, m.to, "land"))
 }
+
+// A git that was killed after it had moved the branch leaves the lock of HEAD, with which no commit
+// is possible.
+func TestSettleMoveThatAlmostEnded(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	sh(t, m.repo.Root, "merge", "-q", "--ff-only", m.to)
+	lock := filepath.Join(m.repo.CommonDir, "HEAD.lock")
+	for _, old := range []bool{true, false} {
+		write(t, lock, "")
+		if old {
+			at := m.since.Add(-time.Minute)
+			check(t, os.Chtimes(lock, at, at))
+		}
+		if moved, err := m.settle(m.repo.Root); err != nil || !moved {
+			t.Errorf("moved: %v, %v", moved, err)
+		}
+		if _, err := os.Lstat(lock); (err == nil) != old {
+			t.Errorf("a lock of before the landing: %v, and there: %v", old, err == nil)
+		}
+	}
+	sh(t, m.repo.Root, "commit", "-q", "--allow-empty", "-m", "on top")
+}

@@ -33,6 +33,9 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, err
 	}
 	if now != from {
+		if now == to {
+			unlockHead(ctx, repo, worktree, since)
+		}
 		return g.hasMoved(ctx, repo, now, from, to)
 	}
 	if worktree == "" {
@@ -96,6 +99,17 @@ func (c *checkout) unlockOrigHead(ctx context.Context, from string, since time.T
 		return nil //nolint:nilerr // likewise
 	}
 	return removeLock(ctx, lock, since)
+}
+
+// unlockHead removes the lock of HEAD in a worktree, empty for none, if the git that moved the branch
+// was killed before it did so itself. What may be of another git stays.
+func unlockHead(ctx context.Context, repo agency.Repo, worktree string, since time.Time) {
+	if worktree == "" {
+		return
+	}
+	if dir, err := gitDir(repo, worktree); err == nil {
+		_ = removeLock(ctx, filepath.Join(dir, "HEAD.lock"), since) // the branch has moved all the same
+	}
 }
 
 // hasMoved reports whether a branch that is no longer at a commit has moved to another one. Commits
