@@ -11,6 +11,9 @@ import (
 	"agency/internal/handle"
 )
 
+// ACP names the Agent Client Protocol, which any program can speak.
+const ACP = "acp"
+
 // CommandRequest describes one attempt that needs a command line.
 type CommandRequest struct {
 	Runner      Runner
@@ -19,6 +22,7 @@ type CommandRequest struct {
 	Model       string   // empty leaves the choice to the agent
 	Headless    bool
 	Mode        Mode
+	Protocol    string // that a custom runner speaks, as configured
 	PromptFile  string // absolute path of the task
 	Worktree    string // absolute path
 	RunID       RunID
@@ -79,6 +83,8 @@ type Launch struct {
 	Hosts    []string `json:"hosts,omitzero"`
 	Headless bool     `json:"headless"`
 	Mode     Mode     `json:"mode,omitempty"`
+	// Protocol is what a custom runner speaks in the mode protocol: ACP.
+	Protocol string `json:"protocol,omitempty"`
 	// Opening is the first message to a runner in the mode protocol.
 	Opening string `json:"opening,omitempty"`
 	// Resumes is the conversation that a runner in the mode protocol goes on with; empty for a new
@@ -136,6 +142,7 @@ type WrapperUpdate struct {
 type RunSettings struct {
 	Exec        string   // of the run's runner
 	DefaultArgs []string // of the run's runner
+	Protocol    string   // of the run's runner
 	Handle      handle.Format
 	Sandbox     SandboxSettings
 	EnvDeny     []string // patterns of the variable names that a runner does not get

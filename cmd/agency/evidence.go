@@ -121,7 +121,7 @@ func (o *observer) Title(title string) {
 func speak(launch *agency.Launch) *runner.Speaker {
 	path := filepath.Join(launch.AttemptDir, agency.EventsFile)
 	return &runner.Speaker{
-		Dialect: harness.Dialect(launch.RunnerKind),
+		Dialect: harness.Dialect(launch.RunnerKind, launch.Protocol),
 		Keep:    func(evidence []agency.Evidence) { keep(path, evidence) },
 		Kept:    func() int64 { return keptOffset(path) },
 	}

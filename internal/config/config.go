@@ -68,6 +68,7 @@ type IDs struct {
 type Runner struct {
 	Exec        string // a name to look up on PATH, or an absolute path
 	DefaultArgs []string
+	Protocol    string // that a custom runner speaks: agency.ACP, or none
 }
 
 // Tmux selects the tmux server.

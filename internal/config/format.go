@@ -65,7 +65,7 @@ func newFormat(c *Config, custom []string) *format {
 	for _, name := range custom {
 		r := Runner{DefaultArgs: []string{}}
 		f.custom[name] = &r
-		f.table(customTable, name, runnerKeys(&r, checkCustomArg)...)
+		f.table(customTable, name, append(runnerKeys(&r, checkCustomArg), textKey("protocol", &r.Protocol, checkProtocol))...)
 	}
 	f.table("", "tmux", textKey("socket", &c.Tmux.Socket, checkTmuxSocket))
 	f.table("", "logs", numberKey("max_bytes", &c.Logs.MaxBytes, 1, 1<<16, 1<<50))

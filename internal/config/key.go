@@ -141,6 +141,14 @@ func checkText(s string) error {
 	return nil
 }
 
+// checkProtocol accepts a protocol that any program can speak.
+func checkProtocol(s string) error {
+	if s != "" && s != agency.ACP {
+		return fmt.Errorf("must be %q, the Agent Client Protocol, not %q", agency.ACP, clip(s))
+	}
+	return nil
+}
+
 func checkExec(s string) error {
 	switch {
 	case s == "":

@@ -195,7 +195,7 @@ func TestExample(t *testing.T) {
 	}
 	whole := regexp.MustCompile(`(?m)^# (\[.*\]|[a-z_]+ = .*)$`).ReplaceAllString(config.SampleFile(), "$1")
 	custom := mustLoad(t, whole).Custom
-	want := map[string]config.Runner{"aider": {Exec: "aider", DefaultArgs: []string{"--yes", "--message-file", "{prompt_file}"}}}
+	want := map[string]config.Runner{"aider": {Exec: "aider", DefaultArgs: []string{"--yes", "--message-file", "{prompt_file}"}}, "goose": {Exec: "goose", DefaultArgs: []string{"acp"}, Protocol: agency.ACP}}
 	if diff := cmp.Diff(want, custom); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -235,6 +235,7 @@ func TestOrigins(t *testing.T) {
 var originsBelowRunners = []config.Origin{
 	{"runners.custom.x.exec", `"x\u001B"`, "config.toml:4"},
 	{"runners.custom.x.default_args", `[]`, "default"},
+	{"runners.custom.x.protocol", `""`, "default"},
 	{"tmux.socket", `""`, "default"},
 	{"logs.max_bytes", `1073741824`, "default"},
 	{"env.deny", `[]`, "default"},

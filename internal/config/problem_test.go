@@ -79,6 +79,7 @@ var problems = []struct {
 	{"[runners.codex]\nexec = \"a\\u0000\"", `2:1: "runners.codex.exec" must not hold a NUL byte []`},
 	// Custom runners.
 	{"[runners.custom.x]", `1:17: "runners.custom.x" has no exec [add the program: exec = "x"]`},
+	{"[runners.custom.x]\nexec = \"x\"\nprotocol = \"mcp\"", `3:1: "runners.custom.x.protocol" must be "acp", the Agent Client Protocol, not "mcp" []`},
 	{"[runners.custom]\nx.default_args = []", `2:1: "runners.custom.x" has no exec [add the program: exec = "x"]`},
 	{"[runners.custom.codex]\nexec = \"x\"", `1:17: the runner name "codex" is that of a kind [choose another name]`},
 	{"[runners.custom.Bad]\nexec = \"x\"", `1:17: the runner name "Bad" is not allowed [a runner name has 1 to 40 characters: lower-case letters, digits, dots, dashes and underscores]`},

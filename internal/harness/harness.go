@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/harness/acp"
 	"agency/internal/harness/agent"
 	"agency/internal/protocol"
 )
@@ -30,9 +31,8 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "the arguments of %s give it a system prompt, and so does the run", r.Runner.Name).
 			WithHint("drop one of the two")
 	}
-	if r.Mode == agency.ModeProtocol && known.Dialect == nil {
-		return agency.Command{}, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s, so the mode protocol does not work with it", r.Runner.Name).
-			WithHint("--mode terminal, or --runner %s", strings.Join(speaking(), "|"))
+	if r.Mode == agency.ModeProtocol && Dialect(r.Runner.Kind, r.Protocol) == nil {
+		return agency.Command{}, unspoken(r.Runner)
 	}
 	path := r.Exec
 	if r.Sandbox != agency.SandboxContainer { // there, it is in the image
@@ -65,8 +65,23 @@ func table(r agency.Runner) string {
 	return string(r.Kind)
 }
 
-// Dialect returns the protocol of a kind of runner; nil when agency does not speak it.
-func Dialect(kind agency.RunnerKind) *protocol.Dialect { return of(kind).Dialect }
+// unspoken is the error for a run in the mode protocol whose runner has none that agency speaks.
+func unspoken(r agency.Runner) error {
+	err := agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s, so the mode protocol does not work with it", r.Name)
+	if r.Kind == agency.Custom {
+		return err.WithHint("where it speaks the Agent Client Protocol: protocol = %q in [%s]; else --mode terminal", agency.ACP, table(r))
+	}
+	return err.WithHint("--mode terminal, or --runner %s", strings.Join(speaking(), "|"))
+}
+
+// Dialect returns the protocol of a kind of runner; nil when agency does not speak it. A custom runner
+// speaks what is configured for it.
+func Dialect(kind agency.RunnerKind, configured string) *protocol.Dialect {
+	if kind == agency.Custom && configured == agency.ACP {
+		return &acp.Dialect
+	}
+	return of(kind).Dialect
+}
 
 // speaking returns the runners whose protocol agency speaks.
 func speaking() []string {

@@ -19,15 +19,15 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 	if err := applyPreset(cfg, spec); err != nil {
 		return agency.RunSettings{}, err
 	}
-	if err := applyMode(cfg, spec); err != nil {
-		return agency.RunSettings{}, err
-	}
 	if spec.Runner.Kind == "" {
 		name := p.Runner
 		if name == "" {
 			name = cfg.Defaults.Runner
 		}
 		spec.Runner.Kind, spec.Runner.Name = Named(cfg, name)
+	}
+	if err := applyMode(cfg, spec); err != nil {
+		return agency.RunSettings{}, err
 	}
 	if spec.BaseRef == "" {
 		spec.BaseRef = p.Base
@@ -95,7 +95,7 @@ func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
 	}
 	return agency.RunSettings{
 		Config: path,
-		Exec:   found.Exec, DefaultArgs: found.DefaultArgs,
+		Exec:   found.Exec, DefaultArgs: found.DefaultArgs, Protocol: found.Protocol,
 		Sandbox: cfg.Sandbox.SandboxSettings,
 		Handle:  cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
 	}, nil
@@ -212,6 +212,9 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 func applyMode(cfg *config.Config, spec *agency.Spec) (err error) {
 	if spec.Mode, err = agency.ChooseMode(spec.Mode, spec.Headless); err != nil {
 		return err
+	}
+	if spec.Mode == "" && spec.Runner.Kind == agency.Custom && cfg.Custom[spec.Runner.Name].Protocol != "" {
+		spec.Mode = agency.ModeProtocol // nothing else works with such a program
 	}
 	if spec.Mode == "" {
 		if spec.Mode, err = layerMode(cfg.Defaults.Mode, cfg.Defaults.Headless); err != nil {

@@ -107,7 +107,7 @@ func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, step
 func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
 	r := l.run
 	req := agency.CommandRequest{
-		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Model: r.Model, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode,
+		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Protocol: l.settings.Protocol, Model: r.Model, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
 		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
@@ -272,7 +272,7 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
 		Argv: argv, Env: env, Confined: r.Sandbox.Level == agency.SandboxProcess, Hosts: hosts, Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
-		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Opening: l.command.Opening, Resumes: l.resumes, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
+		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Protocol: l.settings.Protocol, Opening: l.command.Opening, Resumes: l.resumes, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
 		Resources: r.Resources, Limits: limits, Disk: []string{r.Worktree, filepath.Join(r.Dir, sandboxDir)},
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})

@@ -51,7 +51,7 @@ var setups = map[agency.RunnerKind]setup{}
 
 // shell returns how the agent's own protocol names the tool that runs commands.
 func (a agent) shell() string {
-	if harness.Dialect(agency.RunnerKind(a.runner)).OneAtATime {
+	if harness.Dialect(agency.RunnerKind(a.runner), "").OneAtATime {
 		return "shell"
 	}
 	return "Bash"

@@ -45,7 +45,7 @@ func TestProtocol(t *testing.T) {
 
 // speaking returns the agents that speak the Agent Client Protocol, or those that speak their own.
 func speaking(acp bool) []string {
-	return slices.DeleteFunc(runners(), func(r string) bool { return harness.Dialect(agency.RunnerKind(r)).OneAtATime != acp })
+	return slices.DeleteFunc(runners(), func(r string) bool { return harness.Dialect(agency.RunnerKind(r), "").OneAtATime != acp })
 }
 
 // The Agent Client Protocol has no questions.

@@ -23,6 +23,16 @@ func SessionOption(r agency.CommandRequest) string {
 const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +
 	" first: it says how to report how you are doing. If work on the task has begun already, continue it."
 
+// OpeningOf is the prompt with the role of a run before it, for an agent that has no other place for
+// the role of one run: the instructions that it reads belong to its user or to the project, and a
+// system prompt for one run would replace its own.
+func OpeningOf(r agency.CommandRequest) string {
+	if r.SystemPrompt == "" {
+		return Opening
+	}
+	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + Opening
+}
+
 // ConversationRule matches UUIDs and the ids that agents make. An id can come from an agent's
 // output, so one that looks like an option must not get into an argument list.
 var ConversationRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`) })

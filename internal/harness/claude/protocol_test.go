@@ -33,7 +33,7 @@ var telling = []agency.Signal{
 // The conversation gives exactly these signals. A turn begins with a message and ends with rest.
 func TestProtocolEvidence(t *testing.T) {
 	t.Parallel()
-	talk := protocol.New(harness.Dialect("claude_code"), "/work", "")
+	talk := protocol.New(harness.Dialect("claude_code", ""), "/work", "")
 	var signals []string
 	var unknown, asked []agency.Evidence
 	for _, line := range wire(t) {
@@ -67,7 +67,7 @@ func TestProtocolEvidence(t *testing.T) {
 // An answer has the form that Claude Code takes, and only an open request takes one.
 func TestProtocolAnswer(t *testing.T) {
 	t.Parallel()
-	dialect := harness.Dialect("claude_code")
+	dialect := harness.Dialect("claude_code", "")
 	input := json.RawMessage(`{"questions":[{"question":"Which colour?","options":[{"label":"Red"},{"label":"Blue"}]},{"question":"How large?"}]}`)
 	question := &protocol.Request{ID: "q", Kind: agency.AsksQuestion, Input: input}
 	frame, err := dialect.Answer(question, agency.Reply{Text: "blue; very"})
@@ -94,7 +94,7 @@ func FuzzProtocol(f *testing.F) {
 	f.Add([]byte(`{"type":"control_request","request_id":"x","request":{"subtype":"hook_callback"}}`))
 	f.Add([]byte(`{"type":"tomorrow"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		talk := protocol.New(harness.Dialect("claude_code"), "/work", "")
+		talk := protocol.New(harness.Dialect("claude_code", ""), "/work", "")
 		for range 2 {
 			h := talk.Hear(line)
 			if strings.ContainsFunc(h.Text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {

@@ -37,7 +37,7 @@ func TestProtocolEvidence(t *testing.T) {
 		"questions": {"prompt asked answered turn_ended prompt asked answered turn_ended prompt prompt turn_ended", "Bash touch made.txt; Which colour? Red|Blue"},
 		"approvals": {"prompt asked answered turn_ended prompt asked interrupted answered prompt asked answered turn_ended prompt", "Bash touch made.txt; Bash touch b.txt; apply_patch /etc/x.txt"},
 	} {
-		talk := protocol.New(harness.Dialect("codex"), "/work", "")
+		talk := protocol.New(harness.Dialect("codex", ""), "/work", "")
 		var signals, asked []string
 		for _, line := range wire(t, name) {
 			for _, e := range talk.Hear(line).Evidence {
@@ -61,7 +61,7 @@ func TestProtocolEvidence(t *testing.T) {
 // An answer has the form that Codex takes, with the number by which it asked.
 func TestProtocolAnswer(t *testing.T) {
 	t.Parallel()
-	dialect := harness.Dialect("codex")
+	dialect := harness.Dialect("codex", "")
 	ask := func(line string) *protocol.Request {
 		events := dialect.Read([]byte(line))
 		if len(events) != 1 || events[0].Request == nil {
@@ -100,7 +100,7 @@ func TestProtocolAnswer(t *testing.T) {
 // A turn that failed says why, in the words and with the class of Codex.
 func TestProtocolFailure(t *testing.T) {
 	t.Parallel()
-	dialect := harness.Dialect("codex")
+	dialect := harness.Dialect("codex", "")
 	for info, want := range map[string]agency.ErrorClass{
 		`"contextWindowExceeded"`: agency.ErrorContext, `"usageLimitExceeded"`: agency.ErrorRateLimit, `"unauthorized"`: agency.ErrorAuth,
 		`{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`: agency.ErrorRateLimit, `"tomorrow"`: agency.ErrorOther,
@@ -120,7 +120,7 @@ func FuzzProtocol(f *testing.F) {
 	f.Add([]byte(`{"method":"attestation/generate","id":0,"params":{}}`))
 	f.Add([]byte(`{"method":"tomorrow"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		talk := protocol.New(harness.Dialect("codex"), "/work", "")
+		talk := protocol.New(harness.Dialect("codex", ""), "/work", "")
 		for range 2 {
 			h := talk.Hear(line)
 			if strings.ContainsFunc(h.Text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {
@@ -130,7 +130,7 @@ func FuzzProtocol(f *testing.F) {
 				t.Errorf("got %+v", h.Evidence)
 			}
 		}
-		for _, e := range harness.Dialect("codex").Read(line) {
+		for _, e := range harness.Dialect("codex", "").Read(line) {
 			if e.Request != nil && !json.Valid(e.Request.Input) {
 				t.Errorf("got %s", e.Request.Input)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/harness/acp"
 	"agency/internal/harness/agent"
 )
 
@@ -27,6 +28,9 @@ func command(r agency.CommandRequest) agency.Command {
 	args := slices.Concat(r.DefaultArgs, r.Runner.Args)
 	for i, arg := range args {
 		args[i] = known.Replace(arg)
+	}
+	if r.Mode == agency.ModeProtocol {
+		return acp.Command(r, args, agent.OpeningOf(r))
 	}
 	return agency.Command{Argv: args}
 }

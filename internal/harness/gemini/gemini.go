@@ -54,28 +54,18 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, "-m", r.Model)
 	}
 	if r.Mode == agency.ModeProtocol {
-		return acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), opening(r))
+		return acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), agent.OpeningOf(r))
 	}
 	if r.ConversationID != "" {
 		args = append(args, agent.SessionOption(r), r.ConversationID)
 	}
 	args = append(args, r.Runner.Args...)
 	return agency.Command{
-		Argv:           append(args, prompt, opening(r)),
+		Argv:           append(args, prompt, agent.OpeningOf(r)),
 		Stdin:          agent.TaskOnStdin(r),
 		ConversationID: r.ConversationID,
 		Files:          known(r),
 	}
-}
-
-// opening is the prompt. It is the only way to give one run a role: the instructions that Gemini
-// reads belong to its user or to the project, and a system prompt for one run would replace
-// Gemini's own.
-func opening(r agency.CommandRequest) string {
-	if r.SystemPrompt == "" {
-		return agent.Opening
-	}
-	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + agent.Opening
 }
 
 // title reads the title: a mark of the state before a text.

@@ -1,0 +1,30 @@
+#!/bin/sh
+# acp.sh speaks the Agent Client Protocol: in each turn it asks once whether it may run "make", and
+# ends the turn after the answer. It takes a message each time that it is written. It writes heard.txt
+# about what it took.
+field() { printf '%s' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
+say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
+update() { say '"method":"session/update","params":{"sessionId":"s1","update":'"$1"'}'; }
+asked=0
+while read -r line; do
+	case $line in
+	*'"method":"initialize"'*) say '"id":"'"$(field id)"'","result":{"protocolVersion":1}' ;;
+	*'"method":"session/new"'*) say '"id":"'"$(field id)"'","result":{"sessionId":"s1"}' ;;
+	*'"method":"session/prompt"'*)
+		turn=$(field id)
+		echo "message $turn" >>heard.txt
+		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I make "}}'
+		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"it."}}'
+		say '"id":'"$asked"',"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"call","kind":"execute","title":"make"},"options":[{"optionId":"yes","kind":"allow_once"},{"optionId":"no","kind":"reject_once"}]}'
+		asked=$((asked + 1))
+		;;
+	*'"outcome":{"optionId":'*)
+		echo "answer $(field optionId)" >>heard.txt
+		update '{"sessionUpdate":"tool_call_update","toolCallId":"call","status":"completed"}'
+		say '"id":"'"$turn"'","result":{"stopReason":"end_turn"}'
+		;;
+	*'"outcome":{"outcome":"cancelled"'*) echo cancelled >>heard.txt ;;
+	*'"method":"session/cancel"'*) say '"id":"'"$turn"'","result":{"stopReason":"cancelled"}' ;;
+	*) say '"id":"'"$(field id)"'","error":{"code":-32601,"message":"Method not found"}' ;;
+	esac
+done
