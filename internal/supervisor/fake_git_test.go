@@ -37,6 +37,7 @@ type fakeGit struct {
 	programs     string // of the repositories
 	unproven     error
 	inspectErr   error
+	fileErr      error // of every file of a commit
 	worktreeErr  error // of a search for one
 	nested       []string
 	snapshots    []agency.Snapshot
@@ -211,6 +212,9 @@ func (g *fakeGit) Ignored(context.Context, agency.Repo, string, []string) ([]str
 
 // File reads a file in the repository's folder as if it were committed.
 func (g *fakeGit) File(_ context.Context, repo agency.Repo, _, path string, _ int) ([]byte, bool, error) {
+	if g.fileErr != nil {
+		return nil, false, g.fileErr
+	}
 	data, err := os.ReadFile(filepath.Join(repo.Root, path))
 	return data, err == nil, nil
 }

@@ -42,6 +42,9 @@ func (ps *Projects) read(ctx context.Context, repo agency.Repo, commit string) (
 	case commit != "":
 		path = agency.ProjectFile + " of " + repo.Root
 		data, _, err = ps.git.File(ctx, repo, commit, agency.ProjectFile, agency.ProjectLimit)
+		if err != nil && !errors.Is(err, file.ErrNotRegular) && !errors.Is(err, file.ErrTooLarge) {
+			return projectFile{}, err // git failed, which says nothing about the file
+		}
 	}
 	if err != nil {
 		return projectFile{}, agency.Errorf(agency.CodeConfigInvalid, "%s cannot be read: %w", path, err).

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/file"
 	"agency/internal/supervisor"
 )
 
@@ -251,4 +253,18 @@ func TestMetaYAMLIsPrintable(t *testing.T) {
 			t.Errorf("YAML forbids %U", c)
 		}
 	}
+}
+
+// A git that was killed says nothing about the repository's configuration.
+func TestProjectWhileGitIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git.repos[w.root] = agency.Repo{Root: w.root, CommonDir: w.root} // bare
+	w.git.fileErr = errors.New("signal: killed")
+	if _, err := w.sup.Projects.Locate(t.Context(), w.root, ".", "HEAD"); err == nil || codeOf(err) == agency.CodeConfigInvalid {
+		t.Errorf("got %v", err)
+	}
+	w.git.fileErr = file.ErrTooLarge
+	_, err := w.sup.Projects.Locate(t.Context(), w.root, ".", "HEAD")
+	wantCode(t, err, agency.CodeConfigInvalid)
 }
