@@ -108,11 +108,11 @@ func (t *Talk) Progress(s agency.Saying) Progress {
 }
 
 // Greeted reports whether the program answered Hello: it speaks the protocol, and the conversation
-// has begun. Refused is why it did not.
+// has begun.
 func (t *Talk) Greeted() bool { return t.hello }
 
-// Refused returns why the program did not begin the conversation; empty when it did, or has not
-// answered yet.
+// Refused returns why the program did not begin the conversation, on one short line; empty when it did,
+// or has not answered yet.
 func (t *Talk) Refused() string { return t.refused }
 
 // AtWork reports whether more is about to come from the agent.

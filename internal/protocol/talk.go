@@ -254,7 +254,7 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 			s.failed = e.Text
 		}
 		if e.Kind == Replied && s.intent.Kind == saysHello {
-			t.hello, t.refused = t.hello || !e.Failed, s.failed
+			t.hello, t.refused = t.hello || !e.Failed, plain.Visible(oneLine(s.failed))
 		}
 	}
 	if e.Kind != Begun {

@@ -19,7 +19,6 @@ import (
 	"agency"
 	"agency/internal/file"
 	"agency/internal/killpoint"
-	"agency/internal/plain"
 	"agency/internal/protocol"
 )
 
@@ -286,11 +285,12 @@ func (s *speech) begin() {
 	}
 	s.mu.Unlock()
 	if err == nil && !s.await(helloSpan, func() bool { return s.talk.Greeted() || s.talk.Refused() != "" }) {
-		err = errors.New("it did not answer")
+		err = fmt.Errorf("the agent does not speak %s: it did not answer for %s; its version may be too old or too new for the mode protocol, and --mode terminal works",
+			s.speaker.Dialect.Name, helloSpan)
 	}
 	s.mu.Lock()
 	if why := s.talk.Refused(); err == nil && why != "" {
-		err = fmt.Errorf("it did not begin the conversation: %s", plain.Clip(why))
+		err = fmt.Errorf("the agent did not begin the conversation: %s", why)
 	}
 	s.mu.Unlock()
 	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
@@ -305,7 +305,7 @@ func (s *speech) begin() {
 	default:
 	}
 	if err != nil {
-		s.w.printNote("error: " + s.speaker.Dialect.Name + ": " + err.Error())
+		s.w.printNote("error: " + err.Error())
 		s.w.failSpeech(err)
 	}
 }
@@ -345,8 +345,7 @@ func (s *speech) repeat() error {
 
 // failSpeech ends a runner with which no conversation can begin.
 func (w *wrapper) failSpeech(err error) {
-	words := fmt.Sprintf("%s does not speak %s here: %v; this version may be too old or too new for the mode protocol", w.launch.RunnerKind, w.speaker.Dialect.Name, err)
-	data, _ := json.Marshal(agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: words + "; --mode terminal works"})
+	data, _ := json.Marshal(agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: err.Error()})
 	_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
 	w.requestStop(agency.EndedByProtocol, false)
 }
