@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,17 +68,11 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	if err != nil {
 		return false, err
 	}
-	whole := true
-	for _, f := range files {
-		whole = whole && index[f.Path] == f.To
-	}
-	if whole {
-		// Files and index are moved; what is missing is the ref.
-		for _, lock := range []string{"HEAD.lock", "ORIG_HEAD.lock"} {
-			if err := removeLock(ctx, filepath.Join(c.site.gitDir, lock), since); err != nil {
-				return false, err
-			}
+	if !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path] != f.To }) {
+		if err := removeHeadLocks(ctx, c.site.gitDir, since); err != nil {
+			return false, err
 		}
+		// Files and index are moved; what is missing is the ref.
 		err := g.refs.MoveBranch(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
 		return err == nil, err
 	}
@@ -85,6 +80,16 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, err
 	}
 	return false, c.takeBack(ctx, s, files, to, since)
+}
+
+// removeHeadLocks removes what a git left that was killed when it moved the ref of a checkout.
+func removeHeadLocks(ctx context.Context, gitDir string, since time.Time) error {
+	for _, lock := range []string{"HEAD.lock", "ORIG_HEAD.lock"} {
+		if err := removeLock(ctx, filepath.Join(gitDir, lock), since); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unlockOrigHead removes the lock with which a git begins to move a checkout, if it was killed right

@@ -71,14 +71,23 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	if v.Obstacle = l.mayLand(r); v.Obstacle == nil && !p.same && p.settings.Uncommitted != agency.IncludeUncommitted {
 		_, v.Obstacle = l.seal(ctx, p)
 	}
-	// What would be there with everything.
+	if err := l.foresee(ctx, repo, p, v); err != nil {
+		return nil, err
+	}
+	at, err := l.place(ctx, p)
+	v.Checkout, v.Obstacle = at, first(v.Obstacle, err)
+	return v, nil
+}
+
+// foresee adds to the review what would be there with everything, and what is in the way of that.
+func (l *Lander) foresee(ctx context.Context, repo agency.Repo, p *plan, v *Review) error {
 	p.settings.Uncommitted, p.source.nested = agency.IncludeUncommitted, nil
-	v.WouldLand = agency.Landing{RunID: r.ID, Target: v.Target, Method: v.Method, Source: p.source.sealed, TargetOld: p.targetOld}
+	v.WouldLand = agency.Landing{RunID: v.Run.ID, Target: v.Target, Method: v.Method, Source: p.source.sealed, TargetOld: p.targetOld}
 	c, err := l.candidate(ctx, p, "")
 	if err != nil {
 		files, problem := l.Git.Changes(ctx, repo, p.from(), cmp.Or(p.source.sealed, p.source.commit))
 		if problem != nil {
-			return nil, problem
+			return problem
 		}
 		v.Files = files
 	}
@@ -91,9 +100,7 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	default:
 		v.Files, v.WouldLand.Candidate, v.WouldLand.Source = c.files, c.commit, c.source
 	}
-	at, err := l.place(ctx, p)
-	v.Checkout, v.Obstacle = at, first(v.Obstacle, err)
-	return v, nil
+	return nil
 }
 
 func first(a, b error) error {

@@ -163,16 +163,24 @@ func (l *line) look(ctx context.Context) (*look, error) {
 	if len(ids) == 0 {
 		return seen, nil
 	}
-	err = l.chain(ctx, seen, tried, ids, settings.Approve)
-	if agency.IsCode(err, agency.CodeBadRef) && seen.chain == nil {
-		l.gone(seen, err)
-		return seen, nil
-	}
-	if err != nil {
+	if err := l.assess(ctx, seen, tried, ids, settings.Approve); err != nil {
 		return nil, err
 	}
-	l.addChecks(seen)
 	return seen, nil
+}
+
+// assess finds what would land of the entries that are tried, and what is known of their checks.
+func (l *line) assess(ctx context.Context, seen *look, tried []*agency.QueueEntry, ids []agency.RunID, agentsApprove bool) error {
+	err := l.chain(ctx, seen, tried, ids, agentsApprove)
+	if agency.IsCode(err, agency.CodeBadRef) && seen.chain == nil {
+		l.gone(seen, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.addChecks(seen)
+	return nil
 }
 
 // addChecks adds to a look what is known of the target and of the checks of its trees.

@@ -65,24 +65,9 @@ func measureScale(ctx context.Context, b *bench) (err error) {
 
 // grow starts so many more sleepers and measures the level that is reached.
 func (b *bench) grow(ctx context.Context, w *world, repos []string, l level, more int) error {
-	began := time.Now()
-	byClient, err := startMany(ctx, w, repos, more, l.clients)
-	if err != nil {
-		return err
-	}
-	rate := float64(more) / time.Since(began).Seconds()
-	var limit *bar
-	if more >= 100 {
-		limit = atLeast(25, " a second")
-	}
 	name := fmt.Sprintf("%d live runs, ", l.runs)
-	b.table.add(row{what: fmt.Sprintf("%s%d more by %d clients", name, more, l.clients), got: fmt.Sprintf("%.1f a second", rate)}, rate, limit)
-	if l.clients >= 50 {
-		share := float64(slices.Min(byClient)) / float64(slices.Max(byClient))
-		b.table.add(row{
-			what: name + "the client with the fewest by the one with the most", got: fmt.Sprintf("%d / %d", slices.Min(byClient), slices.Max(byClient)),
-			ratio: fmt.Sprintf("%.2f", share),
-		}, share, atLeast(0.5, ""))
+	if err := b.startMore(ctx, w, repos, l, more, name); err != nil {
+		return err
 	}
 	var ours, bare, ls, show samples
 	for i := range 5 {
@@ -125,6 +110,29 @@ func (b *bench) grow(ctx context.Context, w *world, repos []string, l level, mor
 	}
 	b.table.add(row{what: name + "killed daemon, its next answer", got: seconds(answered)}, answered.Seconds(), nil)
 	b.table.add(row{what: name + "killed daemon, all wrappers back", got: seconds(back)}, back.Seconds(), atMost(3, " s"))
+	return nil
+}
+
+// startMore starts more runs, and writes how many a second there were and how even the clients' shares.
+func (b *bench) startMore(ctx context.Context, w *world, repos []string, l level, more int, name string) error {
+	began := time.Now()
+	byClient, err := startMany(ctx, w, repos, more, l.clients)
+	if err != nil {
+		return err
+	}
+	rate := float64(more) / time.Since(began).Seconds()
+	var limit *bar
+	if more >= 100 {
+		limit = atLeast(25, " a second")
+	}
+	b.table.add(row{what: fmt.Sprintf("%s%d more by %d clients", name, more, l.clients), got: fmt.Sprintf("%.1f a second", rate)}, rate, limit)
+	if l.clients >= 50 {
+		share := float64(slices.Min(byClient)) / float64(slices.Max(byClient))
+		b.table.add(row{
+			what: name + "the client with the fewest by the one with the most", got: fmt.Sprintf("%d / %d", slices.Min(byClient), slices.Max(byClient)),
+			ratio: fmt.Sprintf("%.2f", share),
+		}, share, atLeast(0.5, ""))
+	}
 	return nil
 }
 

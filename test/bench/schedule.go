@@ -152,24 +152,32 @@ func scheduleInstant(ctx context.Context, b *bench, n int) (took time.Duration, 
 	if err := sched.Create(ctx, s, plan, agents, nil); err != nil {
 		return 0, err
 	}
+	if err := untilComplete(ctx, store, s.ID); err != nil {
+		return 0, err
+	}
+	return time.Since(began), nil
+}
+
+// untilComplete waits for the session, and fails when it ends otherwise or stands still.
+func untilComplete(ctx context.Context, store *sqlite.Store, id agency.SessionID) error {
 	for {
 		changed := store.Changed()
-		now, err := store.Session(ctx, s.ID)
+		now, err := store.Session(ctx, id)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if now.Status == agency.SessionComplete {
-			return time.Since(began), nil
+			return nil
 		}
 		if now.Status.Final() {
-			return 0, fmt.Errorf("the session is %s: %s", now.Status, now.Counts.String())
+			return fmt.Errorf("the session is %s: %s", now.Status, now.Counts.String())
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Minute):
-			return 0, fmt.Errorf("the session does not go on: %s", now.Counts.String())
+			return fmt.Errorf("the session does not go on: %s", now.Counts.String())
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

@@ -58,23 +58,9 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 		return err
 	}
 	began := time.Now()
-	var took samples
-	for n := range b.reps(60, 10) {
-		select {
-		case <-time.After(time.Until(began.Add(time.Duration(n) * time.Second))):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		r := &f.runs[n*7%len(f.runs)]
-		asked, err := ask(r, n)
-		if err != nil {
-			return err
-		}
-		opened, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened && e.RunID == r.ID })
-		if err != nil {
-			return err
-		}
-		took = append(took, opened.Sub(asked))
+	took, err := askEachSecond(ctx, f, wt, b.reps(60, 10))
+	if err != nil {
+		return err
 	}
 	window := time.Since(began)
 	after, err := usageOf([]int{w.pid})
@@ -89,6 +75,30 @@ func watchMany(ctx context.Context, b *bench, repo string) (err error) {
 	b.table.add(row{what: name + "memory (RSS)", got: mib(after[0].rss)}, float64(after[0].rss)/(1<<20), atMost(80, " MiB"))
 	// The daemon stops before the crew: it would settle a thousand runs whose wrappers die.
 	return w.stopDaemon(ctx)
+}
+
+// askEachSecond lets one worker after the other ask, and measures how long each alert takes.
+func askEachSecond(ctx context.Context, f *filling, wt *waiter, times int) (samples, error) {
+	began := time.Now()
+	var took samples
+	for n := range times {
+		select {
+		case <-time.After(time.Until(began.Add(time.Duration(n) * time.Second))):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		r := &f.runs[n*7%len(f.runs)]
+		asked, err := ask(r, n)
+		if err != nil {
+			return nil, err
+		}
+		opened, err := wt.until(ctx, func(e agency.Event) bool { return e.Type == agency.AlertOpened && e.RunID == r.ID })
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, opened.Sub(asked))
+	}
+	return took, nil
 }
 
 // ask makes a worker ask a question, and returns the time.

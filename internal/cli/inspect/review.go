@@ -157,19 +157,7 @@ func writeReview(w io.Writer, v *api.ReviewRunResponse, width int) {
 		line(fmt.Sprintf("  %.12s  ", c.ID), c.Subject)
 	}
 	_, _ = fmt.Fprintf(w, "\n%s\n", command.Count(len(v.Files), "file"))
-	for _, f := range v.Files {
-		text := f.Path
-		if slices.Contains(v.Uncommitted, f) || slices.ContainsFunc(v.Uncommitted, func(u agency.FileChange) bool { return u.Path == f.Path }) {
-			text += "  (not committed)"
-		}
-		if slices.Contains(v.Conflicts, f.Path) {
-			text += "  (conflict)"
-		}
-		line("  "+f.Status+"  ", text)
-	}
-	for _, nested := range v.Nested {
-		line("  !  ", nested+"  (a repository of its own, with work that cannot land)")
-	}
+	writeChanges(line, v)
 	if len(v.Checks) > 0 {
 		_, _ = fmt.Fprintf(w, "\nchecks of %s\n", term.SafeLine(v.Target))
 		for i := range v.Checks {
@@ -196,6 +184,23 @@ func writeReview(w io.Writer, v *api.ReviewRunResponse, width int) {
 	if v.Obstacle != "" {
 		_, _ = fmt.Fprintln(w)
 		line("in the way:   ", v.Obstacle)
+	}
+}
+
+// writeChanges lists the files that would land, and the repositories in them that cannot.
+func writeChanges(line func(head, text string), v *api.ReviewRunResponse) {
+	for _, f := range v.Files {
+		text := f.Path
+		if slices.Contains(v.Uncommitted, f) || slices.ContainsFunc(v.Uncommitted, func(u agency.FileChange) bool { return u.Path == f.Path }) {
+			text += "  (not committed)"
+		}
+		if slices.Contains(v.Conflicts, f.Path) {
+			text += "  (conflict)"
+		}
+		line("  "+f.Status+"  ", text)
+	}
+	for _, nested := range v.Nested {
+		line("  !  ", nested+"  (a repository of its own, with work that cannot land)")
 	}
 }
 

@@ -53,20 +53,7 @@ defaults.`,
   agency merge fix-login --into develop --method rebase
   agency merge fix-login --push
   agency merge --undo l_01KJP0Q6W3Z8J5T2V7Y4X9R1AB`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if o.req.Undo != "" {
-				return command.Takes()(cmd, args)
-			}
-			if len(args) > 1 {
-				words := []string{}
-				for _, arg := range args {
-					words = append(words, plain.ShellWord(arg))
-				}
-				return agency.Errorf(agency.CodeUsage, "agency merge takes one RUN or SESSION, and was given %d", len(args)).
-					WithHint("several land one after the other: agency queue add %s", strings.Join(words, " "))
-			}
-			return command.Takes("RUN")(cmd, args)
-		},
+		Args:              o.takes,
 		ValidArgsFunction: d.CompleteWork,
 	}, o.run)
 	f := cmd.Flags()
@@ -92,6 +79,22 @@ defaults.`,
 		cmd.MarkFlagsMutuallyExclusive("undo", other)
 	}
 	return cmd
+}
+
+// takes accepts one run or session, and nothing beside --undo.
+func (o *mergeOptions) takes(cmd *cobra.Command, args []string) error {
+	if o.req.Undo != "" {
+		return command.Takes()(cmd, args)
+	}
+	if len(args) > 1 {
+		words := []string{}
+		for _, arg := range args {
+			words = append(words, plain.ShellWord(arg))
+		}
+		return agency.Errorf(agency.CodeUsage, "agency merge takes one RUN or SESSION, and was given %d", len(args)).
+			WithHint("several land one after the other: agency queue add %s", strings.Join(words, " "))
+	}
+	return command.Takes("RUN")(cmd, args)
 }
 
 func (o *mergeOptions) run(cmd *cobra.Command, args []string) error {

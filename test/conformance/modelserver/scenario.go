@@ -103,6 +103,20 @@ type call struct {
 // call chooses the tool for a turn among those that the client offers. It returns nil for a turn
 // without one.
 func (t Turn) call(offered map[string]tool) (*call, error) {
+	inputs := t.inputs(offered)
+	if inputs == nil {
+		return nil, nil
+	}
+	for name, input := range inputs {
+		if offer, ok := offered[name]; ok {
+			return &call{offer, input}, nil
+		}
+	}
+	return nil, fmt.Errorf("the client offers none of %s, only %s", sorted(inputs), sorted(offered))
+}
+
+// inputs is what the turn calls by the names that its tool has in the clients, or nil without a call.
+func (t Turn) inputs(offered map[string]tool) map[string]any {
 	var inputs map[string]any
 	switch {
 	case t.Shell != "":
@@ -154,15 +168,8 @@ func (t Turn) call(offered map[string]tool) (*call, error) {
 		if len(inputs) == 0 {
 			inputs[t.Call.Tool] = nil
 		}
-	default:
-		return nil, nil
 	}
-	for name, input := range inputs {
-		if offer, ok := offered[name]; ok {
-			return &call{offer, input}, nil
-		}
-	}
-	return nil, fmt.Errorf("the client offers none of %s, only %s", sorted(inputs), sorted(offered))
+	return inputs
 }
 
 // patch returns the input of an apply_patch tool that adds the file.
