@@ -100,7 +100,15 @@ func (in *Input) answerSpoken(ctx context.Context, r *agency.Run, req AnswerRequ
 			return nil, Answered{}, err
 		}
 	}
-	id, _, _ := strings.Cut(req.PromptID, "@") // of one that is no longer open, the wrapper knows who answered it
+	id := req.PromptID
+	if asked != nil {
+		id = asked.ID
+	} else if i := strings.LastIndex(id, "@"); i >= 0 {
+		id = id[:i] // of one that is no longer open, the wrapper knows who answered it
+	}
+	if again := in.request(r.ID, id); asked == nil && again != nil && id != "" {
+		return nil, Answered{}, promptChanged(r, req.PromptID, again.PromptID()) // the agent used its id again
+	}
 	delivery, err := in.say(ctx, r, agency.Saying{Kind: agency.SaysAnswer, ID: id, Decision: req.Reply.Decision, Answer: req.Reply.Text, By: sayer(ctx)})
 	if err != nil {
 		return nil, Answered{}, err

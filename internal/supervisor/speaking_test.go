@@ -102,6 +102,31 @@ func TestAnswerOneOfSeveral(t *testing.T) {
 	})
 }
 
+// An id may hold any character. An answer to an older request is not given to a new one of its id.
+func TestAnswerTheRequestThatWasSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, said := speaking(t, w)
+		w.tell(p, asks("call@1", "Bash"))
+		w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+		older := w.sup.Observer.Derive(w.run(r.ID)).PromptID()
+		answer := func(promptID string) error {
+			_, _, err := w.sup.Input.Answer(t.Context(), supervisor.AnswerRequest{Ref: r.Handle, PromptID: promptID, Reply: agency.Reply{Decision: agency.Allow}})
+			return err
+		}
+		if err := answer(older); err != nil || (*said)[0].ID != "call@1" {
+			t.Errorf("got %v, said %+v", err, *said)
+		}
+		time.Sleep(time.Second)
+		w.tell(p, agency.Evidence{Source: agency.FromProtocol, Signal: agency.SignalAnswered, ID: "call@1"}, asks("call@1", "rm"))
+		w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+		if err := answer(older); codeOf(err) != agency.CodeInvalidState || len(*said) != 1 {
+			t.Errorf("the older one: got %v, said %+v", err, *said)
+		}
+	})
+}
+
 // An agent that outlives its wrapper gets another one; when nothing can adopt it, it is lost.
 func TestWrapperIsReplaced(t *testing.T) {
 	t.Parallel()
