@@ -30,18 +30,20 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	case saysHello:
 		return t.dialect.Hello(t.place, s.ID), nil
 	case agency.SaysMessage:
-		if t.dialect.OneAtATime && t.turn && !t.cut() {
+		if t.dialect.OneAtATime && (t.turn && !t.cut() || t.unread()) {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at work, and a message now would end its turn").
 				WithHint("send it when the agent waits, or agency interrupt first")
 		}
 		return t.dialect.Message(t.place, s.ID, s.Text), nil
 	case agency.SaysInterrupt:
-		if (!t.turn || t.cut()) && len(t.open) == 0 {
+		if (!t.turn || t.cut()) && len(t.open) == 0 && (!t.dialect.OneAtATime || !t.unread()) {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at rest, so there is nothing to interrupt")
 		}
 		at := t.place
 		for i := range t.open {
-			at.Open = append(at.Open, &t.open[i].Request)
+			if t.open[i].by == nil { // else the agent would hear a second answer
+				at.Open = append(at.Open, &t.open[i].Request)
+			}
 		}
 		return t.dialect.Interrupt(at, s.ID), nil
 	case saysLook:

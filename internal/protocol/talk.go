@@ -12,6 +12,7 @@ import (
 // Limits of what is remembered, so that an attempt of weeks does not grow.
 const (
 	mostOpen   = 256
+	mostTools  = 256
 	mostClosed = 256 // answered or withdrawn requests, and messages
 )
 
@@ -26,6 +27,7 @@ type Talk struct {
 	tools   map[string]tool // open tool calls
 	place   Place
 	part    strings.Builder // of a message of which more may come
+	partOf  string          // the subagent that says it
 	last    string          // what the agent last said in this turn
 	refused string          // why the program did not begin the conversation
 	asked   int             // requests so far
@@ -115,19 +117,19 @@ const partLimit = 1 << 20
 // join collects the parts of a message, and returns the whole of it as readable text when something
 // else comes.
 func (t *Talk) join(e *Event) (text string) {
-	switch {
-	case e.Kind == Part:
-		if t.part.Len()+len(e.Text) <= partLimit {
-			t.part.WriteString(e.Text)
+	if t.part.Len() > 0 && (e.Kind != Part || e.Subagent != t.partOf) {
+		whole := Event{Kind: Message, Text: t.part.String(), Subagent: t.partOf}
+		t.part.Reset()
+		if whole.Subagent == "" {
+			t.last = whole.Text
 		}
-		return ""
-	case t.part.Len() == 0:
-		return ""
+		text = t.show(&whole)
 	}
-	whole := Event{Kind: Message, Text: t.part.String()}
-	t.part.Reset()
-	t.last = whole.Text
-	return t.show(&whole)
+	if e.Kind == Part && t.part.Len()+len(e.Text) <= partLimit {
+		t.part.WriteString(e.Text)
+		t.partOf = e.Subagent
+	}
+	return text
 }
 
 // concerns reports whether an event says something of this conversation, and completes it from what
@@ -142,12 +144,30 @@ func (t *Talk) concerns(e *Event) bool {
 			return false
 		}
 	}
+	if t.dialect.OneAtATime && t.stale(e) {
+		return false
+	}
 	if r := e.Request; r != nil {
 		r.Subagent = cmp.Or(r.Subagent, e.Subagent)
 		call := t.tools[r.Call]
 		r.Tool, r.Text = cmp.Or(r.Tool, call.name), cmp.Or(r.Text, call.text)
 	}
 	return true
+}
+
+// stale reports whether an event is of a turn that is over, or that agency did not begin. What shows
+// that the agent has read a message may come after the end of its turn.
+func (t *Talk) stale(e *Event) bool {
+	if !slices.Contains([]Kind{Begun, Working, Ended, Resting}, e.Kind) {
+		return false
+	}
+	i := slices.IndexFunc(t.said, func(s said) bool { return s.intent.Kind == agency.SaysMessage && s.intent.ID == e.ID })
+	return i < 0 || t.said[i].stage >= over || e.Kind == Begun && t.said[i].stage >= begun
+}
+
+// unread reports whether nothing shows yet that the agent has a message.
+func (t *Talk) unread() bool {
+	return slices.ContainsFunc(t.said, func(s said) bool { return s.intent.Kind == agency.SaysMessage && s.stage == written })
 }
 
 // Intend takes what agency is about to write, and returns it as readable text.
@@ -169,6 +189,9 @@ func (t *Talk) Intend(i Intent) (text string) {
 // take changes the talk by an event, and returns what it shows of the agent.
 func (t *Talk) take(e *Event) []agency.Evidence {
 	one := func(ev agency.Evidence) []agency.Evidence { return []agency.Evidence{ev} }
+	if t.dialect.OneAtATime && !t.turn && !t.unread() && slices.Contains([]Kind{Part, Message, Tool}, e.Kind) {
+		return nil // after the turn: no end of it would come
+	}
 	switch e.Kind {
 	case Session:
 		t.place.Conversation = cmp.Or(e.Conversation, t.place.Conversation)
@@ -187,7 +210,9 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		t.last = e.Text
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Tool:
-		t.tools[e.ID] = tool{e.Tool, e.Text}
+		if _, known := t.tools[e.ID]; known || len(t.tools) < mostTools {
+			t.tools[e.ID] = tool{e.Tool, e.Text}
+		}
 		return one(agency.Evidence{Signal: agency.SignalToolStarted, ID: e.ID, Tool: e.Tool, Text: e.Text})
 	case ToolEnded:
 		delete(t.tools, e.ID)
@@ -260,7 +285,10 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 	if e.Kind != Begun {
 		return nil
 	}
-	t.turn, t.resting, t.ended, t.last, t.place.Turn = true, false, nil, "", cmp.Or(e.Turn, t.place.Turn)
+	if t.turn {
+		t.last = "" // else it may be of this turn, whose beginning shows late
+	}
+	t.turn, t.resting, t.ended, t.place.Turn = true, false, nil, cmp.Or(e.Turn, t.place.Turn)
 	return []agency.Evidence{{Signal: agency.SignalPrompt}}
 }
 
@@ -284,7 +312,7 @@ func (t *Talk) end(e *Event) []agency.Evidence {
 // rest ends the turn, once. A turn that was not cut off goes on while requests are open: only their
 // own proof ends them.
 func (t *Talk) rest() []agency.Evidence {
-	ended := t.ended
+	ended, last := t.ended, t.last
 	if !t.turn {
 		return nil
 	}
@@ -292,14 +320,14 @@ func (t *Talk) rest() []agency.Evidence {
 		t.resting = true
 		return nil
 	}
-	t.turn, t.working, t.resting, t.ended = false, false, false, nil
+	t.turn, t.working, t.resting, t.ended, t.last = false, false, false, nil, ""
 	switch {
 	case ended == nil:
 		return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
 	case ended.Interrupted || ended.Failed:
 		return nil // which ended it already, and says more
 	default:
-		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: cmp.Or(ended.Text, t.last)}}
+		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: cmp.Or(ended.Text, last)}}
 	}
 }
 

@@ -168,12 +168,19 @@ func (m *message) reply() []protocol.Event {
 		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Session, Model: r.model()}, {Kind: protocol.Replied, ID: id}}
 	case m.Error != nil:
 		words := m.Error.words()
-		return []protocol.Event{{Kind: protocol.Ended, Failed: true, Text: words, Class: errorClass(m.Error.Code, words)}, {Kind: protocol.Resting}}
+		return ofTurn(id, protocol.Event{Kind: protocol.Ended, Failed: true, Text: words, Class: errorClass(m.Error.Code, words)})
 	case r.Stop != "":
-		return append(r.used(id), r.ended(), protocol.Event{Kind: protocol.Resting})
+		return append(r.used(id), ofTurn(id, r.ended())...)
 	default:
 		return []protocol.Event{{Kind: protocol.Unknown}}
 	}
+}
+
+// ofTurn returns what the reply to a message shows. It may come before the refusal that shows that the
+// agent has read the message.
+func ofTurn(id string, ended protocol.Event) []protocol.Event {
+	ended.ID = id
+	return []protocol.Event{{Kind: protocol.Begun, ID: id}, ended, {Kind: protocol.Resting, ID: id}, {Kind: protocol.Done, ID: id}}
 }
 
 func (r *result) model() string {

@@ -35,6 +35,11 @@ func talk() *protocol.Talk {
 	return t
 }
 
+// say writes a message.
+func say(talk *protocol.Talk, id string) {
+	talk.Intend(protocol.Intent{Saying: agency.Saying{Kind: agency.SaysMessage, ID: id, By: "user"}})
+}
+
 // The conversations of all agents give the same signals. Gemini ends a turn whose command was
 // refused only when it is told to.
 func TestEvidence(t *testing.T) {
@@ -48,6 +53,11 @@ func TestEvidence(t *testing.T) {
 			for n, id := range []string{"answered:x", "answered:y"} {
 				if len(asked) == n+1 {
 					line = bytes.Replace(line, []byte(id), []byte("answered:"+asked[n]), 1)
+				}
+			}
+			for _, id := range []string{"u1", "u2"} {
+				if bytes.Contains(line, []byte(`"read:`+id)) {
+					say(talk, id)
 				}
 			}
 			h := talk.Hear(line)
@@ -118,6 +128,88 @@ func TestOneMessageAtATime(t *testing.T) {
 	talk.Hear([]byte(`{"id":"read:m","error":{"code":-32601}}`))
 	if _, err := talk.Frame(agency.Saying{Kind: agency.SaysMessage, ID: "n", By: "user"}); agency.AsError(err).Code != agency.CodeInvalidState {
 		t.Errorf("a second message in a turn: %v", err)
+	}
+}
+
+// hear returns the signals of lines.
+func hear(talk *protocol.Talk, lines ...string) string {
+	var signals []string
+	for _, line := range lines {
+		for _, e := range talk.Hear([]byte(line)).Evidence {
+			signals = append(signals, string(e.Signal))
+		}
+	}
+	return strings.Join(signals, " ")
+}
+
+// The lines of an agent in a session "s".
+const (
+	greets    = `{"id":"agency-hello","result":{"sessionId":"s"}}`
+	says      = `{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}}`
+	hasRead   = `{"id":"read:m","error":{"code":-32601}}`
+	isDone    = `{"id":"m","result":{"stopReason":"end_turn"}}`
+	fails     = `{"id":"m","error":{"code":-32603,"message":"no model"}}`
+	neverSaid = `{"id":"x","result":{"stopReason":"end_turn"}}`
+)
+
+// An agent that reads nothing during its turn refuses what stands behind the message after the end of
+// the turn, and rests all the same.
+func TestReadAfterTheTurn(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[string]string{isDone: "prompt turn_ended", fails: "prompt failed"} {
+		talk := talk()
+		hear(talk, greets)
+		say(talk, "m")
+		if got := hear(talk, end, hasRead, says); got != want {
+			t.Errorf("%s: got %s", end, got)
+		}
+		if _, err := talk.Frame(agency.Saying{Kind: agency.SaysMessage, ID: "n"}); err != nil {
+			t.Errorf("%s: the next message: %v", end, err)
+		}
+	}
+}
+
+// A reply to what agency never said, or to a message of an earlier turn, ends no turn and begins none.
+func TestReplyToNothing(t *testing.T) {
+	t.Parallel()
+	talk := talk()
+	hear(talk, greets)
+	if got := hear(talk, `{"id":"read:x","error":{}}`, neverSaid); got != "" {
+		t.Errorf("at rest: got %s", got)
+	}
+	say(talk, "m")
+	if _, err := talk.Frame(agency.Saying{Kind: agency.SaysMessage, ID: "n"}); agency.AsError(err).Code != agency.CodeInvalidState {
+		t.Errorf("a message before the last one is read: %v", err)
+	}
+	if got := hear(talk, hasRead, neverSaid, `{"id":null,"error":{"code":-32700}}`, hasRead); got != "prompt busy busy" {
+		t.Errorf("in a turn: got %s", got)
+	}
+}
+
+// An interruption does not reply to a request a second time.
+func TestInterruptAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	talk := talk()
+	hear(talk, greets, `{"id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"a"},"options":[{"optionId":"yes","kind":"allow_once"}]}}`)
+	answer := agency.Saying{Kind: agency.SaysAnswer, ID: "a.1", Decision: agency.Allow}
+	talk.Intend(protocol.Intent{Saying: answer})
+	frame, err := talk.Frame(agency.Saying{Kind: agency.SaysInterrupt, ID: "i"})
+	if err != nil || bytes.Contains(frame, []byte(`"cancelled"`)) || !bytes.Contains(frame, []byte("session/cancel")) {
+		t.Errorf("got %s, %v", frame, err)
+	}
+}
+
+// What another session says is not the agent's own word.
+func TestAnotherSession(t *testing.T) {
+	t.Parallel()
+	talk := talk()
+	hear(talk, greets)
+	say(talk, "m")
+	hear(talk, hasRead, says)
+	other := strings.ReplaceAll(strings.ReplaceAll(says, `"s"`, `"other"`), "Done.", "Not I.")
+	text := talk.Hear([]byte(other)).Text + talk.Hear([]byte(isDone)).Text
+	if text != "● Done.\n● (subagent) Not I.\n— turn ended\n" {
+		t.Errorf("got\n%s", text)
 	}
 }
 
