@@ -35,6 +35,7 @@ const (
 const (
 	fifoFile   = "in.fifo"
 	wireBuffer = 64 << 10
+	wireStep   = 1 << 20 // how much is read before others have a turn
 	// journalLimit is how much of an intent file is read: what was said to an agent in its life.
 	journalLimit = 256 << 20
 )
@@ -173,9 +174,9 @@ func (s *speech) run() {
 		default:
 		}
 		s.mu.Lock()
-		before := s.offset
-		err := s.readTo(-1)
-		came, every := s.offset != before, wireRest
+		before := s.read()
+		err := s.readTo(before + wireStep) // others wait for the lock
+		came, every := s.read() != before, wireRest
 		if s.talk.AtWork() || !s.talk.Greeted() || came || time.Since(s.spoken) < takenLimit {
 			every = wireActive
 		}
@@ -183,8 +184,11 @@ func (s *speech) run() {
 			every = wireRescan
 		}
 		s.mu.Unlock()
-		if over && !came || err != nil {
+		switch {
+		case over && !came || err != nil:
 			return
+		case came:
+			continue // more may be there
 		}
 		select {
 		case <-events:
@@ -212,7 +216,7 @@ func (s *speech) watch() (<-chan fsnotify.Event, *fsnotify.Watcher) {
 // readTo reads the wire up to an offset, or, if that is negative, to its present end. The caller
 // holds the lock.
 func (s *speech) readTo(end int64) error {
-	at, buffer := s.offset+int64(s.lines.Pending()), s.buffer[:]
+	at, buffer := s.read(), s.buffer[:]
 	for end < 0 || at < end {
 		part := buffer
 		if end >= 0 {
@@ -230,6 +234,9 @@ func (s *speech) readTo(end int64) error {
 	}
 	return nil
 }
+
+// read returns how much of the wire is read. The caller holds the lock.
+func (s *speech) read() int64 { return s.offset + int64(s.lines.Pending()) }
 
 // hear takes what came: the evidence that is not kept yet, and what people read.
 func (s *speech) hear(p []byte) {
@@ -443,6 +450,12 @@ func (s *speech) await(limit time.Duration, ok func() bool) bool {
 	}
 }
 
+// opened reports whether the first message of the attempt was said: no other may come before it. The
+// caller holds the lock.
+func (s *speech) opened() bool {
+	return s.talk.Greeted() && (s.talk.Forgot() || s.talk.Knows(agency.Saying{Kind: agency.SaysMessage, ID: s.openingID()}))
+}
+
 // finish reads the rest of what came from a runner that has ended.
 func (s *speech) finish() {
 	close(s.over)
@@ -473,7 +486,7 @@ func (w *wrapper) say(x *agency.Saying) (agency.Delivery, error) {
 		}
 	}
 	s := w.speech
-	if !s.await(takenLimit, s.talk.Greeted) && !w.inputClosed.Load() {
+	if !s.await(takenLimit, s.opened) && !w.inputClosed.Load() {
 		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
 	}
 	s.mu.Lock()
