@@ -335,7 +335,7 @@ func protocolAgentEnds(t *testing.T, binary string, a agent) {
 	}
 	f.until("the exit status", func() bool {
 		_, err := os.Stat(filepath.Join(run.RunDir, "attempts", "1", "held.json"))
-		return err == nil
+		return err == nil && syscall.Kill(start.Runner.PID, 0) != nil // the holder has left it, and ended
 	})
 	r, _ := f.wait(run)
 	if r.State != agency.Failed || r.Signal != "SIGKILL" {
@@ -382,12 +382,18 @@ func protocolResumed(t *testing.T, binary string, a agent) {
 	f.checkContinued(before)
 }
 
-// Gemini CLI does not find its conversation again. The run has failed then, in the agent's words.
+// Gemini CLI does not always find its conversation again, and never when its files are gone. The run
+// has failed then, in the agent's words.
 func protocolLost(t *testing.T, binary string, a agent) {
 	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "Good morning."})
 	tl.await(agency.Waiting)
-	f.agency(nil, "resume", "--restart", string(run.ID))
-	r, _ := f.wait(run)
+	f.agency(nil, "stop", string(run.ID))
+	if err := os.RemoveAll(filepath.Join(f.dir, "home", ".gemini", "tmp")); err != nil {
+		t.Fatal(err)
+	}
+	f.agency(nil, "resume", string(run.ID))
+	f.until("the end of the run", func() bool { return f.show(run).State != agency.Running && f.show(run).State != agency.Queued })
+	r := f.show(run)
 	if r.State != agency.Failed || !strings.Contains(r.Error, "did not begin the conversation") {
 		t.Errorf("got %s: %s", r.State, r.Error)
 	}
