@@ -79,7 +79,7 @@ type Place struct {
 	Conversation string     // that of the attempt, or the one that it resumes; empty before it begins
 	Turn         string     // the present or last turn
 	Dir          string     // the working directory
-	Open         []*Request // to which nobody has replied
+	Open         []*Request // without an answer
 }
 
 // Dialect is one agent's protocol. Its functions are pure, and never fail for what they do not know.

@@ -39,7 +39,7 @@ func asked(id string) protocol.Event {
 	return protocol.Event{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "Bash", Text: "ls \x1b[31m"}}
 }
 
-// An agent that says that it rests while it asks still asks; it rests when that request is over.
+// An agent that reports rest with a request open still waits for the answer. It rests after that.
 func TestRestWhileItAsks(t *testing.T) {
 	t.Parallel()
 	talk := protocol.New(&events, "/work", "")

@@ -81,7 +81,7 @@ type Deps struct {
 	Inbox  Inbox
 	// Flag flags a run because a check does not pass.
 	Flag func(ctx context.Context, id agency.RunID, reason string) error
-	// FlagConflict flags a run because its work conflicts, and nobody but the user can solve it.
+	// FlagConflict flags a run because its work conflicts, and only the user can solve the conflict.
 	FlagConflict func(ctx context.Context, id agency.RunID, reason string) error
 	// Resume begins another attempt of an ended run, in its conversation where it has one, with a
 	// prompt and an environment.

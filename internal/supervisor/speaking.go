@@ -104,7 +104,7 @@ func (in *Input) answerSpoken(ctx context.Context, r *agency.Run, req AnswerRequ
 	if asked != nil {
 		id = asked.ID
 	} else if i := strings.LastIndex(id, "@"); i >= 0 {
-		id = id[:i] // of one that is no longer open, the wrapper knows who answered it
+		id = id[:i] // the wrapper knows who answered a request that is no longer open
 	}
 	if again := in.request(r.ID, id); asked == nil && again != nil && id != "" {
 		return nil, Answered{}, promptChanged(r, req.PromptID, again.PromptID()) // the agent used its id again

@@ -68,7 +68,7 @@ func TestProtocolACP(t *testing.T) {
 	}
 }
 
-// A message would end the turn of such an agent, so it is refused, and reaches nobody.
+// A message would end the turn of such an agent, so agency refuses it and writes nothing.
 func protocolAtWork(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "Long work.", Gate: gate}, modelserver.Turn{Text: "And more."})

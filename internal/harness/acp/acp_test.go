@@ -109,7 +109,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// An old conversation that is told again is no work, and a message in a turn would end it.
+// The agent repeats an old conversation before it begins: that shows no work. In a turn, agency sends no
+// second message, which would end the turn.
 func TestOneMessageAtATime(t *testing.T) {
 	t.Parallel()
 	talk := protocol.New(&acp.Dialect, "/home/user/repo", "s")
