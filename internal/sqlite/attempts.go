@@ -40,11 +40,13 @@ func attemptDest(a *agency.Attempt) []any {
 	}
 }
 
-// insertAttempt adds an attempt; one without a time of creation is created now.
+// insertAttempt adds an attempt. It keeps a given time of creation, in whole milliseconds as the store
+// has them, since the first contract of the attempt carries it; one without is created now.
 func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *agency.Attempt) error {
 	if a.CreatedAt.IsZero() {
 		a.CreatedAt = tx.now
 	}
+	a.CreatedAt = fromMillis(a.CreatedAt.UnixMilli())
 	values, err := attemptValues(a)
 	if err != nil {
 		return fmt.Errorf("encode attempt %d of run %s: %w", a.Number, id, err)

@@ -58,9 +58,9 @@ func runScanner() func(scanner) (agency.Run, error) {
 }
 
 // CreateRun writes a new run with its repository, its attempt and its steps, and fills in what the
-// store decides: r.Seq, r.CreatedAt, r.UpdatedAt and r.Attempt.CreatedAt. A name that a run not
-// removed has is E_NAME_EXISTS, a branch of the same repository that such a run has is
-// E_BRANCH_EXISTS, and a handle that any run has is agency.ErrHandleTaken.
+// store decides: r.Seq, r.CreatedAt and r.UpdatedAt. A name that a run not removed has is
+// E_NAME_EXISTS, a branch of the same repository that such a run has is E_BRANCH_EXISTS, and a
+// handle that any run has is agency.ErrHandleTaken.
 func (s *runs) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error {
 	run := *r
 	err := s.db.write(ctx, "create run in", func(tx *transaction) error {
@@ -89,7 +89,7 @@ func (s *runs) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, 
 }
 
 func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte) error {
-	r.CreatedAt, r.UpdatedAt, r.Attempt.CreatedAt = tx.now, tx.now, tx.now
+	r.CreatedAt, r.UpdatedAt = tx.now, tx.now
 	values, err := runValues(r)
 	if err != nil {
 		return fmt.Errorf("encode run %s: %w", r.ID, err)

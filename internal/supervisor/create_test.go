@@ -366,6 +366,20 @@ func TestCreateOfASilentWrapper(t *testing.T) {
 	}
 }
 
+// The first contract is agency's own and no report of the agent, also when the record of the run is
+// written in the next second.
+func TestFirstContractIsNoReport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.store.OnCreateRun = func() { time.Sleep(time.Second) }
+		r, _ := w.started("fix-login")
+		if got := w.label(r.ID); got != agency.Active {
+			t.Errorf("before a word of the agent: got %s, want %s", got, agency.Active)
+		}
+	})
+}
+
 // A client that goes away during a creation leaves a complete run or none.
 func TestCreateGoesOnWithoutItsCaller(t *testing.T) {
 	t.Parallel()

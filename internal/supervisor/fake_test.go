@@ -25,6 +25,7 @@ type fakeStore struct {
 	*sqlite.Store
 	FinishStepFunc func(name string) error
 	SetTokenFunc   func() error
+	OnCreateRun    func() // before it; may be nil
 	ChangeRunFunc  func()
 	OnChangedRun   func(*agency.Run) // after the commit; may be nil
 	ChangeRunErr   func() error      // fails every change of a run
@@ -43,6 +44,13 @@ func (s *fakeStore) SendMessage(ctx context.Context, m *agency.Message, recipien
 		s.OnSendMessage()
 	}
 	return s.Store.SendMessage(ctx, m, recipients, dead)
+}
+
+func (s *fakeStore) CreateRun(ctx context.Context, r *agency.Run, c agency.Creation, drafts ...agency.EventDraft) error {
+	if s.OnCreateRun != nil {
+		s.OnCreateRun()
+	}
+	return s.Store.CreateRun(ctx, r, c, drafts...)
 }
 
 func (s *fakeStore) ChangeRun(ctx context.Context, id agency.RunID, change func(*agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
