@@ -183,6 +183,28 @@ func (c *checkout) run(ctx context.Context, reason string, args ...string) (stri
 	})
 }
 
+// awaitHead waits until no git holds the lock of the checkout's HEAD, and refuses when that takes too
+// long: a git that was killed may have left it. A move would find it only when the files are moved.
+func (c *checkout) awaitHead(ctx context.Context) error {
+	lock := filepath.Join(c.site.gitDir, "HEAD.lock")
+	for tries := 1; ; tries++ {
+		if _, err := os.Lstat(lock); err != nil {
+			if missing(err) {
+				err = nil
+			}
+			return err
+		}
+		if tries == lockTries {
+			return targetBusy("the lock %s is in the way", printable(lock)).WithHint("if no git is at work there, remove it")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockPause):
+		}
+	}
+}
+
 // check refuses a checkout that does not have the branch checked out at a commit.
 func (c *checkout) check(ctx context.Context, at string) error {
 	ask := func(args ...string) (string, error) {
@@ -205,8 +227,8 @@ func (c *checkout) check(ctx context.Context, at string) error {
 	return err
 }
 
-// lockTries is how often a lock of the checkout's index is waited for, which the user's own git
-// holds for a moment.
+// lockTries is how often a lock of the checkout's index or HEAD is waited for, which the user's own
+// git holds for a moment.
 const (
 	lockTries = 20
 	lockPause = 100 * time.Millisecond
@@ -295,6 +317,9 @@ func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree
 		return err
 	}
 	for tries := 1; ; tries++ {
+		if err := c.awaitHead(ctx); err != nil {
+			return err
+		}
 		if err := c.check(ctx, from); err != nil {
 			return err
 		}
