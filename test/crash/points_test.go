@@ -376,7 +376,7 @@ if [ -f "$armed" ]; then
 				for commit; do :; done
 				case $when in
 				within) # all but the refs
-					"$REAL_GIT" read-tree -m -u HEAD "$commit"
+					"$REAL_GIT" read-tree -m -u HEAD "$commit" || exit 128 # it moves files before it locks refs
 					: >"$common/HEAD.lock"
 					: >"$common/refs/heads/main.lock"
 					kill -9 "$victim" $$
