@@ -188,7 +188,15 @@ const (
 // Reply is the answer to an agent's request: a decision, or text for a question.
 type Reply struct {
 	Decision Decision // empty when Text answers
-	Text     string   // one of the options that it offers, or free text
+	Text     string   // one of the options that it offers, or free text; with Deny, the reason, or empty
+}
+
+// Reason returns why the user denies what the agent asks; empty when the reply does not tell.
+func (r Reply) Reason() string {
+	if r.Decision == "" {
+		return ""
+	}
+	return r.Text
 }
 
 // ReplyLimit is the longest text of a reply, in bytes.
@@ -197,8 +205,8 @@ const ReplyLimit = 2000
 // Validate checks that a reply can be typed at a terminal; else it returns E_USAGE.
 func (r Reply) Validate() error {
 	switch {
-	case (r.Decision == "") == (r.Text == ""):
-		return Errorf(CodeUsage, "an answer is either a decision, allow or deny, or a text")
+	case r.Decision == "" && r.Text == "", r.Decision == Allow && r.Text != "":
+		return Errorf(CodeUsage, "an answer is either a decision, allow or deny, or a text; deny can have a text as its reason")
 	case r.Decision != "" && r.Decision != Allow && r.Decision != Deny:
 		return Errorf(CodeUsage, "%q is not a decision", string(r.Decision)).WithHint("allow or deny")
 	case len(r.Text) > ReplyLimit:

@@ -15,7 +15,7 @@ import (
 // which shells complete by themselves.
 var unlisted = strings.Fields(`
 	agent agents blocker branch comment config env error exit-code file for how-to-test input interval last limit lines max-minutes
-	max-parallel message model name older-than payload pid prompt prompt-file question quiet-for repo risk setup since source-file spec
+	max-parallel message model name older-than payload pid prompt prompt-file question quiet-for reason repo risk setup since source-file spec
 	stall-threshold stuck-after summary tail text timeout type wait`)
 
 // What can be listed is completed: the arguments and the flags of every command.

@@ -102,6 +102,8 @@ type Dialect struct {
 	OneAtATime bool
 	// Replays is set where the program tells an old conversation again before it replies to Hello.
 	Replays bool
+	// Reasons is set where the agent is told why the user denied what it asks.
+	Reasons bool
 	// Answer returns the frame of a reply; the error is E_USAGE for a reply that does not fit.
 	Answer func(r *Request, reply agency.Reply) ([]byte, error)
 }

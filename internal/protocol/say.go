@@ -60,7 +60,12 @@ func (t *Talk) answer(s agency.Saying) ([]byte, error) {
 		if by := t.open[i].by; by != nil {
 			return nil, late(s.ID, by)
 		}
-		return t.dialect.Answer(&t.open[i].Request, agency.Reply{Decision: s.Decision, Text: s.Answer})
+		reply := agency.Reply{Decision: s.Decision, Text: s.Answer}
+		if reply.Reason() != "" && !t.dialect.Reasons {
+			return nil, agency.Errorf(agency.CodeInputRefused, "%s has no place for a reason", t.dialect.Name).
+				WithHint("deny it without one, and then agency send the reason")
+		}
+		return t.dialect.Answer(&t.open[i].Request, reply)
 	}
 	i := slices.IndexFunc(t.closed, func(c closed) bool { return c.id == s.ID })
 	switch {
@@ -81,10 +86,14 @@ func late(id string, by *Intent) error {
 
 // reply returns the words of an answer.
 func reply(s *agency.Saying) string {
-	if s.Decision != "" {
+	switch {
+	case s.Decision == "":
+		return s.Answer
+	case s.Answer == "":
 		return string(s.Decision)
+	default:
+		return string(s.Decision) + ": " + s.Answer
 	}
-	return s.Answer
 }
 
 // Progress is how far something got that agency said.

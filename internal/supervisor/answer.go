@@ -69,7 +69,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 	case asked == nil && now != req.PromptID, asked != nil && asked.Source == agency.FromTitle && asked.PromptID() != req.PromptID:
 		// A title alone does not show the client what the agent asks.
 		return nil, Answered{}, promptChanged(r, req.PromptID, now)
-	case asked == nil && req.Reply.Text == "":
+	case asked == nil && (req.Reply.Text == "" || req.Reply.Decision != ""):
 		return nil, Answered{}, agency.Errorf(agency.CodeUsage, "%s asks in its own words, so the answer is a text", r.Ref()).
 			WithHint("agency answer %s TEXT", r.Ref())
 	case asked == nil:
@@ -105,6 +105,9 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 	case asked.Source == agency.FromTitle && asked.ID == "":
 		return agency.Errorf(agency.CodeInputRefused, "%s asks for something in its terminal that agency cannot read", r.Ref()).
 			WithHint("agency attach %s", r.Ref())
+	case reply.Reason() != "" && r.Attempt.Mode != agency.ModeProtocol:
+		return agency.Errorf(agency.CodeInputRefused, "the dialog in the terminal of %s has no place for a reason", r.Ref()).
+			WithHint("agency answer %s deny; then, when it waits: agency send %s TEXT", r.Ref(), r.Ref())
 	case asked.Kind == agency.AsksPermission && reply.Decision == "":
 		return agency.Errorf(agency.CodeUsage, "%s asks for permission, so the answer is allow or deny", r.Ref()).WithHint("agency answer %s deny", r.Ref())
 	case asked.Kind == agency.AsksQuestion && reply.Decision == agency.Allow:

@@ -82,6 +82,7 @@ func TestAnswerRefused(t *testing.T) {
 		}
 		refused("another prompt", allow(r, "b@1"), agency.CodeInvalidState)
 		refused("a text for a permission", supervisor.AnswerRequest{Ref: r.Handle, Reply: agency.Reply{Text: "yes"}}, agency.CodeUsage)
+		refused("a reason in a terminal", supervisor.AnswerRequest{Ref: r.Handle, Reply: agency.Reply{Decision: agency.Deny, Text: "no"}}, agency.CodeInputRefused)
 		refused("no answer", supervisor.AnswerRequest{Ref: r.Handle}, agency.CodeUsage)
 		refused("a terminal that shows something else", allow(r, id), agency.CodeInvalidState)
 		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) {

@@ -86,7 +86,7 @@ func (in *Input) answerSpoken(ctx context.Context, r *agency.Run, req AnswerRequ
 	}
 	asked := in.request(r.ID, req.PromptID)
 	switch {
-	case asked == nil && req.PromptID != "" && req.PromptID == status.PromptID() && req.Reply.Text != "":
+	case asked == nil && req.PromptID != "" && req.PromptID == status.PromptID() && req.Reply.Text != "" && req.Reply.Decision == "":
 		// It asks in its own words, by its status file.
 		_, delivery, err := in.Send(ctx, string(r.ID), req.Reply.Text, "")
 		return r, Answered{PromptID: req.PromptID, Confirmed: delivery.Confirmed}, err

@@ -24,6 +24,7 @@ while read -r line; do
 		;;
 	*'"type":"control_response"'*)
 		echo "answer $(field request_id) $(field behavior)" >>heard.txt
+		case $line in *'"behavior":"deny"'*) echo "because $(field message)" >>heard.txt ;; esac
 		echo "$line"
 		echo '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"It is made."}]}}'
 		echo '{"type":"result","subtype":"success","result":"It is made."}'

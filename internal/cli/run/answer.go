@@ -24,6 +24,7 @@ type answerOptions struct {
 	*command.Deps
 
 	promptID string
+	reason   string
 	host     string
 }
 
@@ -40,7 +41,8 @@ one of the options of a question, or your own answer. When the agent asked in pl
 no dialog, it gets the TEXT as a message. The answer is refused when the terminal does not show the
 request, and while a user types there. Dialogs of the agent's own program, such as trust and logins,
 are left to the user. In the mode protocol no key is pressed: the agent gets the answer by the id of
-its request and acknowledges it; with several open requests, --prompt-id chooses one.
+its request and acknowledges it; with several open requests, --prompt-id chooses one, and deny takes
+a --reason, which Claude Code is told.
 
 With --host it lets a run with the network allow reach one more HOST, which show names when it was
 refused: once until the attempt ends, run for later attempts too, and always for all your runs, by
@@ -51,6 +53,7 @@ the answer. Without a run it is the one that asks, if only one does.`,
 		Example: `  agency answer fix-login
   agency answer fix-login allow
   agency answer fix-login "Use the second one"
+  agency answer fix-login deny --reason "The tests need no network"
   agency answer fix-login once --host example.com`,
 		Args: command.TakesUpTo("RUN", "ANSWER"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -64,8 +67,10 @@ the answer. Without a run it is the one that asks, if only one does.`,
 		},
 	}, o.run)
 	cmd.Flags().StringVar(&o.promptID, "prompt-id", "", "refuse unless the run waits for this request, an `ID` from an alert")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why it is denied, a `TEXT` that the agent is told where its protocol can")
 	cmd.Flags().StringVar(&o.host, "host", "", "a refused `HOST` to allow, as in [sandbox] hosts")
 	cmd.MarkFlagsMutuallyExclusive("host", "prompt-id")
+	cmd.MarkFlagsMutuallyExclusive("host", "reason")
 	_ = cmd.RegisterFlagCompletionFunc("host", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
 		hosts := []string{}
 		for _, r := range unanswered(resp) {
@@ -229,8 +234,13 @@ func (o *answerOptions) show(a *askedOf) {
 // answer gives an answer to a run.
 func (o *answerOptions) answer(ctx context.Context, ref, text string) error {
 	req := api.AnswerRunRequest{Run: ref, PromptID: o.promptID, Text: text}
-	if decision := agency.Decision(text); decision == agency.Allow || decision == agency.Deny {
-		req.Decision, req.Text = decision, ""
+	decision := agency.Decision(text)
+	if o.reason != "" && decision != agency.Deny {
+		return agency.Errorf(agency.CodeUsage, "a reason is for deny, and the answer is %q", term.SafeLine(text)).
+			WithHint("agency answer %s deny --reason TEXT", ref)
+	}
+	if decision == agency.Allow || decision == agency.Deny {
+		req.Decision, req.Text = decision, o.reason
 	}
 	resp, err := command.Call(ctx, o.Deps, api.AnswerRun, req)
 	if err != nil {

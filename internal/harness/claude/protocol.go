@@ -13,7 +13,7 @@ import (
 
 // dialect is the control protocol of claude -p with stream-json on both sides.
 var dialect = protocol.Dialect{
-	Name: "stream-json with control requests", Hello: hello, Read: readFrame, Message: sayMessage, Interrupt: sayInterrupt, Answer: replyTo,
+	Name: "stream-json with control requests", Hello: hello, Read: readFrame, Message: sayMessage, Interrupt: sayInterrupt, Answer: replyTo, Reasons: true,
 }
 
 // protocolArgs are the arguments with which Claude Code speaks it: messages come back with our ids,
@@ -219,7 +219,7 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	response := map[string]any{"behavior": "allow", "updatedInput": r.Input}
 	switch {
 	case reply.Decision == agency.Deny:
-		response = map[string]any{"behavior": "deny", "message": "The user refused this."}
+		response = map[string]any{"behavior": "deny", "message": cmp.Or(reply.Reason(), "The user refused this.")}
 	case r.Kind == agency.AsksQuestion:
 		input, err := withAnswers(r.Input, reply.Text)
 		if err != nil {
