@@ -8,7 +8,7 @@ type AnswerRunRequest struct {
 	Run      string          `json:"run" jsonschema:"its name, handle or id"`
 	PromptID string          `json:"prompt_id,omitempty" jsonschema:"what is answered, from run_status or an alert"`
 	Decision agency.Decision `json:"decision,omitempty" jsonschema:"for a permission, this once; deny refuses a question too"`
-	Text     string          `json:"text,omitempty" jsonschema:"for a question: one of its options, or an answer in one line; with deny, the reason"`
+	Text     string          `json:"text,omitempty" jsonschema:"for a question: an option, or an answer in one line; with deny, the reason"`
 }
 
 // AnswerRunResponse is the outcome of an answer.

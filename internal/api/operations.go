@@ -176,6 +176,8 @@ user types there. confirmed: agency saw the agent accept it; if false, composer 
 		Help:    "End what a run's agent does now, in the mode protocol; the agent stays.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState, agency.CodeInputRefused},
 		Example: `{"run": "fix-login"}`,
+		Tool: &Tool{Name: "run_interrupt", Destroys: true, Extra: true, Required: []string{"run"}, Help: `End what the agent of a run in the mode protocol does now, and withdraw what it asks. The agent stays, and begins at once with messages
+that it has not begun with: queued says how many. In another mode: run_stop, then run_resume with a prompt.`},
 	}
 	StopRun = Operation[RunRequest, StopRunResponse]{
 		Name: "run.stop", Kind: Acts,

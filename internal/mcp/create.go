@@ -50,6 +50,9 @@ func (s *Server) addActs(tools *toolset) error {
 			in.Run = run
 			return api.Call(ctx, s.Client, api.AnswerRun, in)
 		})),
+		addKeys(tools, api.InterruptRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
+			return api.Call(ctx, s.Client, api.InterruptRun, api.RunRequest{Run: run})
+		})),
 		addKeys(tools, api.StopRun, onRun(s, func(ctx context.Context, run string, _ api.RunRequest) (any, error) {
 			resp, err := api.Call(ctx, s.Client, api.StopRun, api.RunRequest{Run: run})
 			return newRow(&resp.Run), err

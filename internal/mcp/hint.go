@@ -24,6 +24,7 @@ var commands = map[string]struct {
 	"send":           {tool: "run_send", first: "run", options: map[string]string{"TEXT": "text: ..."}},
 	"answer":         {tool: "run_answer", first: "run", options: map[string]string{"TEXT": "text: ..."}},
 	"wait":           {tool: "run_wait", first: "runs"},
+	"interrupt":      {tool: "run_interrupt", first: "run"},
 	"stop":           {tool: "run_stop", first: "run"},
 	"resume":         {tool: "run_resume", first: "run", options: map[string]string{"--prompt": "prompt: ...", "TEXT": "", "--restart": "restart: true", "--fresh": "fresh: true"}},
 	"rm":             {tool: "run_remove", first: "run"},

@@ -181,7 +181,7 @@ var (
 		"session_cancel", "session_plan", "session_resume", "session_retry", "session_show", "session_start", "session_wait",
 	}
 	extraTools = []string{
-		"queue_add", "queue_show", "run_explain", "run_flag", "run_unflag", "run_review", "run_verify", "check_log", "session_list", "session_pause", "session_update", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
+		"queue_add", "queue_show", "run_explain", "run_flag", "run_unflag", "run_interrupt", "run_review", "run_verify", "check_log", "session_list", "session_pause", "session_update", "watchdog_explain", "watchdog_start", "watchdog_status", "watchdog_stop",
 	}
 )
 
