@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,12 +105,15 @@ func operationsText(from *source) string {
 			for _, t := range structs(s.Item) {
 				meet(t)
 			}
-			fmt.Fprintf(&b, "\nIt sends: [%s](#%s).\n", s.Item.Name(), strings.ToLower(s.Item.Name()))
+			fmt.Fprintf(&b, "\nIt sends: %s.\n", link(s.Item))
 		}
 	}
 	for _, t := range types {
 		fmt.Fprintf(&b, "\n### %s\n\n", t.Name())
 		fields(&b, t, from)
+	}
+	for _, set := range from.sets {
+		b.WriteString(setText(set, from))
 	}
 	return b.String() + "\n"
 }
@@ -172,17 +176,64 @@ func fields(b *strings.Builder, t reflect.Type, from *source) {
 		if key == "-" || f.Anonymous {
 			continue
 		}
-		typ := typeText(f.Type)
+		typ := from.typeText(f.Type)
 		if optional {
 			typ += ", optional"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", key, typ, strings.ReplaceAll(from.describe(t, &f), "|", `\|`))
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", key, typ, cell(from.describe(t, &f)))
 	}
 }
 
+// cell returns a comment as a table of the document has it: what it says of another document is a
+// link.
+func cell(comment string) string {
+	linked := regexp.MustCompile(`docs/([a-z-]+\.md)`).ReplaceAllString(comment, "[$1]($1)")
+	return strings.ReplaceAll(linked, "|", `\|`)
+}
+
+// setText describes a closed set: its values, in the order of the source, with what each means unless
+// the comment of the set tells where that is.
+func setText(t reflect.Type, from *source) string {
+	var rows, names strings.Builder
+	told := false
+	for _, value := range from.values[t.String()] {
+		meaning := from.comments[fmt.Sprint(t, "=", value)]
+		if value == "" {
+			value = `""`
+		}
+		told = told || meaning != ""
+		fmt.Fprintf(&rows, "| `%s` | %s |\n", value, cell(meaning))
+		fmt.Fprintf(&names, ", `%s`", value)
+	}
+	text := fmt.Sprintf("\n### %s\n\n%s\n\n", t.Name(), wrapped(cell(from.comments[t.String()])))
+	if told {
+		return text + "| value | |\n|---|---|\n" + rows.String()
+	}
+	return text + wrapped("One of "+strings.TrimPrefix(names.String(), ", ")+".") + "\n"
+}
+
+// link returns a link to the section of a type. An operation that has the same heading but for its
+// dot comes first.
+func link(t reflect.Type) string {
+	anchor := strings.ToLower(t.Name())
+	for _, op := range api.Operations() {
+		if strings.ReplaceAll(op.Name, ".", "") == anchor {
+			return fmt.Sprintf("[%s](#%s-1)", t.Name(), anchor)
+		}
+	}
+	return fmt.Sprintf("[%s](#%s)", t.Name(), anchor)
+}
+
 // typeText names a type as users who write JSON know it.
-func typeText(t reflect.Type) string {
+func (s *source) typeText(t reflect.Type) string {
 	switch {
+	case t == reflect.TypeFor[agency.Code]():
+		return "[code](#errors)"
+	case s.values[t.String()] != nil:
+		if !slices.Contains(s.sets, t) {
+			s.sets = append(s.sets, t)
+		}
+		return link(t)
 	case t == reflect.TypeFor[time.Time]():
 		return "time"
 	case t == reflect.TypeFor[json.RawMessage]():
@@ -190,13 +241,13 @@ func typeText(t reflect.Type) string {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return typeText(t.Elem()) + " or null"
+		return s.typeText(t.Elem()) + " or null"
 	case reflect.Slice:
-		return "list of " + typeText(t.Elem())
+		return "list of " + s.typeText(t.Elem())
 	case reflect.Map:
-		return "object of " + typeText(t.Elem())
+		return "object of " + s.typeText(t.Elem())
 	case reflect.Struct:
-		return fmt.Sprintf("[%s](#%s)", t.Name(), strings.ToLower(t.Name()))
+		return link(t)
 	case reflect.String:
 		return "text"
 	case reflect.Bool:

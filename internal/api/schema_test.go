@@ -24,8 +24,9 @@ import (
 // source is what the Go source contains about the types that are sent: comments, and the values of
 // closed sets.
 type source struct {
-	comments map[string]string // of types and fields, under "package.Type" and "package.Type.Field"
+	comments map[string]string // of types and fields, under "package.Type" and "package.Type.Field"; of values under "package.Type=value"
 	values   map[string][]any  // the constants of a named string type, under "package.Type"
+	sets     []reflect.Type    // the closed sets that typeText has named
 }
 
 // readSource reads the root package and this package.
@@ -51,14 +52,20 @@ func readSource(t *testing.T) *source {
 			}
 		}
 	}
-	// The basis of a status can be a source of evidence too. The coding agents are those of the
-	// registry, which grows.
-	s.values["agency.By"] = append(s.values["agency.By"], s.values["agency.Source"]...)
+	// The basis of a status can be a source of evidence too, and the state of a check a verdict. The
+	// coding agents are those of the registry, which grows.
+	s.include("agency.DecidedBy", "agency.Source")
+	s.include("agency.CheckState", "agency.Verdict")
 	delete(s.values, "agency.RunnerKind")
-	for _, values := range s.values {
-		slices.SortFunc(values, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-	}
 	return s
+}
+
+// include adds the values of another closed set to one.
+func (s *source) include(to, other string) {
+	for _, value := range s.values[other] {
+		s.values[to] = append(s.values[to], value)
+		s.comments[fmt.Sprint(to, "=", value)] = s.comments[fmt.Sprint(other, "=", value)]
+	}
 }
 
 func (s *source) add(pkg string, decl *ast.GenDecl, spec ast.Spec) {
@@ -70,7 +77,13 @@ func (s *source) add(pkg string, decl *ast.GenDecl, spec ast.Spec) {
 		}
 		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			value, _ := strconv.Unquote(lit.Value)
-			s.values[pkg+"."+named.Name] = append(s.values[pkg+"."+named.Name], value)
+			set := pkg + "." + named.Name
+			s.values[set] = append(s.values[set], value)
+			doc := spec.Doc
+			if !decl.Lparen.IsValid() {
+				doc = decl.Doc
+			}
+			s.comments[set+"="+value] = about(oneLine(doc.Text()+" "+spec.Comment.Text()), spec.Names[0].Name, value)
 		}
 	case *ast.TypeSpec:
 		name := pkg + "." + spec.Name.Name
@@ -96,8 +109,12 @@ func (s *source) describe(t reflect.Type, f *reflect.StructField) string {
 		t = t.Field(i).Type
 	}
 	key, _ := jsonKey(f)
-	comment := s.comments[t.String()+"."+f.Name]
-	if rest, ok := strings.CutPrefix(comment, f.Name+" "); ok {
+	return about(s.comments[t.String()+"."+f.Name], f.Name, key)
+}
+
+// about returns a comment that begins with a name in Go with the name in JSON in its place.
+func about(comment, name, key string) string {
+	if rest, ok := strings.CutPrefix(comment, name+" "); ok {
 		return "`" + key + "` " + rest
 	}
 	return comment
@@ -214,6 +231,8 @@ func (s *source) components(t *testing.T) map[string]*jsonschema.Schema {
 				if types[typ.Name()] != nil {
 					t.Fatalf("%s and %s travel under the same name", typ, types[typ.Name()])
 				}
+				values = slices.Clone(values)
+				slices.SortFunc(values, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 				made[typ.Name()] = &jsonschema.Schema{Description: s.comments[typ.String()], Type: "string", Enum: values}
 			}
 		}
