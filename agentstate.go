@@ -119,15 +119,16 @@ func (t *AgentError) Words() string {
 // Request is a question or permission that an agent waits for. Only the user, or a client that acts
 // for the user, can answer it.
 type Request struct {
-	ID         string      `json:"id"` // the agent's own, or one made of its text; empty while neither exists
-	Kind       RequestKind `json:"kind"`
-	Tool       string      `json:"tool"`
-	Text       string      `json:"text"`
-	At         time.Time   `json:"at"`
-	Source     Source      `json:"source"`
+	ID         string      `json:"id"`         // the agent's own, or one made of its text; empty while neither exists
+	Kind       RequestKind `json:"kind"`       // what kind of answer it needs
+	Tool       string      `json:"tool"`       // the tool that it wants to use; empty unless it asks for permission
+	Text       string      `json:"text"`       // the question, or what the tool is to do; untrusted
+	At         time.Time   `json:"at"`         // when agency first observed it
+	Source     Source      `json:"source"`     // which evidence shows it
 	Subagent   string      `json:"subagent"`   // the subagent that asked; empty is the agent itself
 	Confidence float64     `json:"confidence"` // 1 unless it was read from a screen
-	// Options are the answers that a question names, where the agent speaks its own protocol.
+	// Options are the answers that a question names, where the agent speaks its own protocol; else it
+	// is empty.
 	Options []string `json:"options"`
 	// Shown is set when agency saw the agent's program wait for this request. Hooks report a
 	// request before its dialog is drawn.

@@ -11,8 +11,8 @@ type State string
 
 // The states of an attempt. The last three are final.
 const (
-	Queued    State = "queued"
-	Running   State = "running"
+	Queued    State = "queued"    // the runner has not started
+	Running   State = "running"   // the runner has started and not ended
 	Completed State = "completed" // the runner ended with exit status 0
 	Failed    State = "failed"    // it ended in any other way, was lost, or never started
 	Killed    State = "killed"    // a user or agent stopped it
@@ -31,29 +31,29 @@ func (s State) String() string {
 
 // Attempt is one execution of a run's agent.
 type Attempt struct {
-	Number         int        `json:"number"` // from 1
-	State          State      `json:"state"`
-	Headless       bool       `json:"headless"` // its mode is headless
-	Mode           Mode       `json:"mode"`
+	Number         int        `json:"number"`          // from 1
+	State          State      `json:"state"`           // what its process does
+	Headless       bool       `json:"headless"`        // its mode is headless
+	Mode           Mode       `json:"mode"`            // how agency speaks with the agent
 	ConversationID string     `json:"conversation_id"` // the harness's own id of the conversation; empty when unknown
-	CreatedAt      time.Time  `json:"created_at"`
-	StartedAt      *time.Time `json:"started_at"`
-	EndedAt        *time.Time `json:"ended_at"`
+	CreatedAt      time.Time  `json:"created_at"`      // when the daemon recorded it, before anything was started
+	StartedAt      *time.Time `json:"started_at"`      // when its runner started; null before, and when it never started
+	EndedAt        *time.Time `json:"ended_at"`        // when it ended; null before
 	// StopRequestedAt is set before the first signal of a stop.
 	StopRequestedAt *time.Time `json:"stop_requested_at"`
 	// Restarting reports whether the stop is part of a restart: another attempt follows.
 	Restarting bool `json:"-"`
 	// InputAt is when a message was last sent to the agent. Requests from before are answered.
 	InputAt       *time.Time `json:"input_at"`
-	ExitCode      *int       `json:"exit_code"`  // null when it did not exit by itself
-	Signal        string     `json:"signal"`     // the signal that ended it, such as SIGKILL; empty when none did
-	EndedBy       EndedBy    `json:"ended_by"`   // empty until it has ended
-	ErrorCode     Code       `json:"error_code"` // empty unless it failed
-	Error         string     `json:"error"`
-	LogLost       int64      `json:"log_lost"`  // bytes missing in its log because the disk was full
-	Pane          string     `json:"tmux_pane"` // tmux pane id, such as %3
-	Wrapper       *Process   `json:"wrapper"`
-	RunnerProcess *Process   `json:"runner_process"`
+	ExitCode      *int       `json:"exit_code"`      // of its runner; null until that has exited by itself
+	Signal        string     `json:"signal"`         // the signal that ended it, such as SIGKILL; empty when none did
+	EndedBy       EndedBy    `json:"ended_by"`       // what made its runner end; empty until it has ended
+	ErrorCode     Code       `json:"error_code"`     // the kind of its failure; empty unless it failed, and for a runner that failed by itself
+	Error         string     `json:"error"`          // why it failed, in words; empty unless it failed; may quote another program: untrusted
+	LogLost       int64      `json:"log_lost"`       // bytes missing in its log because the disk was full
+	Pane          string     `json:"tmux_pane"`      // tmux pane id, such as %3
+	Wrapper       *Process   `json:"wrapper"`        // the process that owns the agent's terminal and logs; null until it has reported the start of the runner
+	RunnerProcess *Process   `json:"runner_process"` // the agent's process; null until it has started
 	// Network is what its agent did with the network allow; null with another network.
 	Network *NetworkUse `json:"network"`
 	// Limits is how its limits are enforced and which it reached; null without limits.
@@ -74,7 +74,7 @@ const (
 	EndedByRunner      EndedBy = "runner"       // it exited, or a signal from elsewhere hit it
 	EndedByStop        EndedBy = "stop"         // agency stop, over the daemon's connection
 	EndedBySignal      EndedBy = "signal"       // the wrapper got SIGTERM: from a daemon without a connection, or at system shutdown
-	EndedByTimeLimit   EndedBy = "time_limit"   // --max-minutes
+	EndedByTimeLimit   EndedBy = "time_limit"   // the attempt took longer than max_minutes
 	EndedByLimit       EndedBy = "limit"        // it has written more than its limit of the disk
 	EndedByProtocol    EndedBy = "protocol"     // no conversation in its own protocol could begin
 	EndedBySessionLost EndedBy = "session_lost" // the tmux session was killed
@@ -84,9 +84,9 @@ const (
 
 // Process identifies one process permanently. A pid alone does not, because the kernel reuses pids.
 type Process struct {
-	PID        int    `json:"pid"`
+	PID        int    `json:"pid"`         // its number
 	StartTicks uint64 `json:"start_ticks"` // since boot, in clock ticks of the kernel
-	BootID     string `json:"boot_id"`
+	BootID     string `json:"boot_id"`     // the boot of the machine that the number belongs to; empty when unknown
 }
 
 // FactKind is the kind of a fact about an attempt.
@@ -267,8 +267,8 @@ func MayHaveTyped(err error) bool { return err != nil && AsError(err).Details[ty
 // Step is one recorded step of making or removing a run. After a crash, steps without DoneAt are
 // finished or undone.
 type Step struct {
-	Name   string     `json:"name"`
-	DoneAt *time.Time `json:"done_at"`
+	Name   string     `json:"name"`    // such as worktree, setup or started
+	DoneAt *time.Time `json:"done_at"` // when it was done; null while it is not
 }
 
 // Observed is the newest reading of a run's contract file in one attempt.

@@ -41,10 +41,10 @@ type Verdict string
 
 // The verdicts.
 const (
-	CheckPassed   Verdict = "pass"
-	CheckFailed   Verdict = "fail"
-	CheckTimedOut Verdict = "timeout"
-	CheckBroken   Verdict = "broken" // the program could not be started, something ended it, or the worktree could not be prepared
+	CheckPassed   Verdict = "pass"    // the program ended with exit status 0
+	CheckFailed   Verdict = "fail"    // it ended by itself in any other way
+	CheckTimedOut Verdict = "timeout" // it took longer than it may
+	CheckBroken   Verdict = "broken"  // the program could not be started, something ended it, or the worktree could not be prepared
 )
 
 // Lasts reports whether the same check of the same files gives the verdict again, so that it need
@@ -55,16 +55,16 @@ func (v Verdict) Lasts() bool { return v == CheckPassed || v == CheckFailed }
 // CheckResult is the verdict of one check on one tree, and the work of a run for which it was
 // found.
 type CheckResult struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Verdict Verdict   `json:"verdict"`
-	Reason  string    `json:"reason"` // why it is not a pass: "failed with exit 2"; empty for a pass
-	Runs    int       `json:"runs"`   // how often the program ran; a pass after more than one is flaky
-	Commit  string    `json:"commit"` // the commit that was checked first
-	Tree    string    `json:"tree"`
-	Began   time.Time `json:"began_at"`
-	Ended   time.Time `json:"ended_at"`
-	Log     string    `json:"log"` // path of its output
+	ID      string    `json:"id"`       // c_ and a ULID
+	Name    string    `json:"name"`     // of the check, as agency.toml has it
+	Verdict Verdict   `json:"verdict"`  // the result
+	Reason  string    `json:"reason"`   // why it is not a pass: "failed with exit 2"; empty for a pass
+	Runs    int       `json:"runs"`     // how often the program ran; a pass after more than one is flaky
+	Commit  string    `json:"commit"`   // the commit that was checked first
+	Tree    string    `json:"tree"`     // git's name of the files that were checked: a verdict holds for the same files in another commit
+	Began   time.Time `json:"began_at"` // when the first execution began
+	Ended   time.Time `json:"ended_at"` // when the last execution ended
+	Log     string    `json:"log"`      // path of its output
 
 	Source string    `json:"source"`      // the commit of the run's work
 	Target string    `json:"target"`      // the branch whose configuration names the check
@@ -79,18 +79,18 @@ type CheckState string
 
 // The states besides the verdicts.
 const (
-	CheckNotRun  CheckState = "not run"
-	CheckRunning CheckState = "running"
-	CheckHeld    CheckState = "held" // the work changes files that decide what the checks run
+	CheckNotRun  CheckState = "not run" // there is no verdict, and it does not run
+	CheckRunning CheckState = "running" // it runs now
+	CheckHeld    CheckState = "held"    // the work changes files that decide what the checks run
 )
 
 // KnownCheck is what is known of a check for work that is to land.
 type KnownCheck struct {
-	Name   string     `json:"name"`
-	State  CheckState `json:"state"`  // pass, fail, timeout, broken, running, held or not run
-	Reason string     `json:"reason"` // why it is not a pass; empty for a pass, and when it did not run
-	Runs   int        `json:"runs"`   // how often the program ran; a pass after more than one is flaky; 0 without a verdict
-	Ended  *time.Time `json:"ended_at"`
+	Name   string     `json:"name"`     // of the check, as agency.toml has it
+	State  CheckState `json:"state"`    // pass, fail, timeout, broken, running, held or not run
+	Reason string     `json:"reason"`   // why it is not a pass; empty for a pass, and when it did not run
+	Runs   int        `json:"runs"`     // how often the program ran; a pass after more than one is flaky; 0 without a verdict
+	Ended  *time.Time `json:"ended_at"` // when the last execution ended; null without a verdict
 }
 
 // CheckKey identifies what a verdict holds for: nothing identical is checked twice.

@@ -31,10 +31,10 @@ type ReportedStatus string
 
 // The values of ReportedStatus.
 const (
-	ReportedWorking        ReportedStatus = "working"
-	ReportedNeedsInput     ReportedStatus = "needs_input"
-	ReportedBlocked        ReportedStatus = "blocked"
-	ReportedReadyForReview ReportedStatus = "ready_for_review"
+	ReportedWorking        ReportedStatus = "working"          // the agent is working
+	ReportedNeedsInput     ReportedStatus = "needs_input"      // it cannot continue without an answer
+	ReportedBlocked        ReportedStatus = "blocked"          // something outside of the task stops it
+	ReportedReadyForReview ReportedStatus = "ready_for_review" // its work is done and checked
 )
 
 // Words returns all values of ReportedStatus.
@@ -45,14 +45,14 @@ func Words() []ReportedStatus {
 // Contract is the content of runner_status.json, in which the runner reports its status. It is
 // untrusted text; a caller that shows it must make it safe for a terminal first.
 type Contract struct {
-	SchemaVersion string         `json:"schema_version"`
-	Status        ReportedStatus `json:"status"`
-	UpdatedAt     string         `json:"updated_at"` // as the runner wrote it; it decides nothing
-	Summary       string         `json:"summary"`
-	Questions     []string       `json:"questions"`
-	Blockers      []string       `json:"blockers"`
-	HowToTest     string         `json:"how_to_test"`
-	Risks         []string       `json:"risks"`
+	SchemaVersion string         `json:"schema_version"` // 1.0
+	Status        ReportedStatus `json:"status"`         // what the agent reports of itself
+	UpdatedAt     string         `json:"updated_at"`     // as the runner wrote it; it decides nothing
+	Summary       string         `json:"summary"`        // what it does, or has done, in a sentence
+	Questions     []string       `json:"questions"`      // what it wants to know; of needs_input at least one
+	Blockers      []string       `json:"blockers"`       // what stops it; of blocked at least one
+	HowToTest     string         `json:"how_to_test"`    // how to check the work; of ready_for_review never empty
+	Risks         []string       `json:"risks"`          // what may go wrong with the work
 }
 
 // Asks reports whether the agent waits for an answer or for help, as it reported.

@@ -18,7 +18,7 @@ const (
 	FromTitle      Source = "title"      // the title that the agent gave its terminal
 	FromScreen     Source = "screen"     // the content of its terminal, the last resort
 	FromOutput     Source = "output"     // lines that match the user's error patterns
-	FromReport     Source = "report"     // agency report
+	FromReport     Source = "report"     // the agent called agency report
 )
 
 // Sources returns all sources, the most trusted first.
@@ -29,26 +29,31 @@ func Sources() []Source {
 // Signal is what a piece of evidence shows of the agent.
 type Signal string
 
-// The signals. Their effects on the agent's state are in status.Observe.
+// The signals. Their effects on the agent's state are in status.Observe. Evidence of some has more
+// fields: of session Conversation, Model and Transcript; of tool_started ID, Tool and Text; of
+// tool_ended ID; of asked those of a Request; of shown and answered ID; of retrying Class; of failed
+// Class and Text; of turn_ended Text and Background; of usage Usage; of report Report, Text and
+// Quiet; of printed Text and Event, which is EventContinued while the line before still holds; of
+// unknown Event.
 const (
-	SignalSession     Signal = "session"      // a conversation began or became known: Conversation, Model, Transcript
+	SignalSession     Signal = "session"      // a conversation began or became known, with its id, its model and its file
 	SignalPrompt      Signal = "prompt"       // the user or agency submitted a prompt: a turn begins
 	SignalBusy        Signal = "busy"         // the agent is at work
-	SignalToolStarted Signal = "tool_started" // ID, Tool, Text
-	SignalToolEnded   Signal = "tool_ended"   // ID
-	SignalAsked       Signal = "asked"        // Request: the agent waits for an answer
-	SignalShown       Signal = "shown"        // ID is the open request whose dialog the terminal shows
-	SignalAnswered    Signal = "answered"     // the request ID is answered; without an ID, the program waits for nothing
-	SignalRetrying    Signal = "retrying"     // Class: a call of the model failed and is retried
-	SignalFailed      Signal = "failed"       // Class, Text: the turn ended with an error
-	SignalTurnEnded   Signal = "turn_ended"   // Text is the last message; Background counts the tasks that continue
+	SignalToolStarted Signal = "tool_started" // the agent began to use a tool
+	SignalToolEnded   Signal = "tool_ended"   // the use of a tool ended
+	SignalAsked       Signal = "asked"        // the agent waits for an answer
+	SignalShown       Signal = "shown"        // the terminal shows the dialog of an open request
+	SignalAnswered    Signal = "answered"     // a request is answered; without an id, the program waits for nothing
+	SignalRetrying    Signal = "retrying"     // a call of the model failed and is retried
+	SignalFailed      Signal = "failed"       // the turn ended with an error
+	SignalTurnEnded   Signal = "turn_ended"   // the turn ended, with the last message and the number of tasks that continue
 	SignalInterrupted Signal = "interrupted"  // the user ended the turn
 	SignalResting     Signal = "resting"      // the agent shows no work: it has finished, or waits for an answer
-	SignalUsage       Signal = "usage"        // Usage
+	SignalUsage       Signal = "usage"        // the agent reported what it used of its models
 	SignalEnded       Signal = "ended"        // the conversation ended, the program is about to exit
-	SignalReport      Signal = "report"       // Report, Text, and Quiet
-	SignalPrinted     Signal = "printed"      // Text is an output line that matches one of the user's patterns; Event is EventContinued while the line before still holds
-	SignalUnknown     Signal = "unknown"      // an event that this version does not know; Event names it
+	SignalReport      Signal = "report"       // a report of the agent, perhaps with quiet time
+	SignalPrinted     Signal = "printed"      // an output line matches one of the user's patterns; its event is again while the line before still holds
+	SignalUnknown     Signal = "unknown"      // an event that this version does not know
 )
 
 // EventContinued is the Event of an output line that continues the lines printed before it.
@@ -63,8 +68,8 @@ type RequestKind string
 // The kinds of requests.
 const (
 	AsksPermission RequestKind = "permission" // permission to use a tool
-	AsksQuestion   RequestKind = "question"
-	AsksDialog     RequestKind = "dialog" // its program needs an answer before it can work: trust, a login, a setting
+	AsksQuestion   RequestKind = "question"   // an answer in words, or one of the answers that it names
+	AsksDialog     RequestKind = "dialog"     // its program needs an answer before it can work: trust, a login, a setting
 )
 
 // ErrorClass is the class of an error between an agent and its model.

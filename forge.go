@@ -6,13 +6,13 @@ import (
 
 // Push is one push of a commit to a branch of a remote.
 type Push struct {
-	RunID   RunID     `json:"run_id"`
-	URL     string    `json:"url"`    // of the remote, without a password
-	Branch  string    `json:"branch"` // on the remote, without refs/heads/
-	Commit  string    `json:"commit"`
+	RunID   RunID     `json:"run_id"`  // the run whose work was pushed, or the target that its work landed in
+	URL     string    `json:"url"`     // of the remote, without a password
+	Branch  string    `json:"branch"`  // on the remote, without refs/heads/
+	Commit  string    `json:"commit"`  // what the branch becomes
 	Created bool      `json:"created"` // the remote did not have the branch before
 	Done    bool      `json:"done"`    // the remote was seen to have the commit; false while it is being pushed
-	At      time.Time `json:"at"`
+	At      time.Time `json:"at"`      // when agency recorded it
 }
 
 // ForgeKind is the kind of server on which a repository has pull requests.
@@ -20,11 +20,11 @@ type ForgeKind string
 
 // The kinds. The names of GitLab, where a pull request is a merge request, are not used.
 const (
-	ForgeAuto   ForgeKind = "auto" // decided by the host of the remote
-	ForgeGitHub ForgeKind = "github"
-	ForgeGitLab ForgeKind = "gitlab"
-	ForgeGitea  ForgeKind = "gitea" // Forgejo too
-	ForgeNone   ForgeKind = "none"
+	ForgeAuto   ForgeKind = "auto"   // decided by the host of the remote
+	ForgeGitHub ForgeKind = "github" // GitHub
+	ForgeGitLab ForgeKind = "gitlab" // GitLab
+	ForgeGitea  ForgeKind = "gitea"  // Gitea or Forgejo
+	ForgeNone   ForgeKind = "none"   // there are no pull requests
 )
 
 // ForgeKinds returns all kinds, the default first.
@@ -37,9 +37,9 @@ type PRState string
 
 // The states.
 const (
-	PROpen   PRState = "open"
-	PRDraft  PRState = "draft" // open, and not to be merged yet
-	PRMerged PRState = "merged"
+	PROpen   PRState = "open"   // it can be merged
+	PRDraft  PRState = "draft"  // open, and not to be merged yet
+	PRMerged PRState = "merged" // its base has the work
 	PRClosed PRState = "closed" // without being merged
 )
 
@@ -48,10 +48,10 @@ func (s PRState) Open() bool { return s == PROpen || s == PRDraft }
 
 // PullRequest is the pull request of a run, as it was when agency last looked.
 type PullRequest struct {
-	Forge  ForgeKind `json:"forge"`
-	Number int       `json:"number"`
-	URL    string    `json:"url"` // untrusted
-	State  PRState   `json:"state"`
+	Forge  ForgeKind `json:"forge"`  // the kind of server that has it
+	Number int       `json:"number"` // its number there, from 1
+	URL    string    `json:"url"`    // where people see it; untrusted
+	State  PRState   `json:"state"`  // its state when agency last looked
 	Branch string    `json:"branch"` // with the work
 	Base   string    `json:"base"`   // the branch that it would be merged into
 	Commit string    `json:"commit"` // of the branch; empty when the forge did not report it

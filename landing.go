@@ -39,11 +39,11 @@ const (
 
 // Landing is the record of bringing the work of a run into a branch.
 type Landing struct {
-	ID        LandingID     `json:"id"`
-	Seq       int64         `json:"seq"` // order of creation
-	RunID     RunID         `json:"run_id"`
-	Target    string        `json:"target"` // a branch, without refs/heads/
-	Method    LandingMethod `json:"method"`
+	ID        LandingID     `json:"id"`         // l_ and a ULID; of a dry run empty
+	Seq       int64         `json:"seq"`        // order of creation
+	RunID     RunID         `json:"run_id"`     // the run whose work it brings in
+	Target    string        `json:"target"`     // a branch, without refs/heads/
+	Method    LandingMethod `json:"method"`     // how the commits become commits of the target
 	Source    string        `json:"source"`     // the commit that was brought in
 	TargetOld string        `json:"target_old"` // where the target stood
 	Candidate string        `json:"candidate"`  // what the target becomes
@@ -51,12 +51,12 @@ type Landing struct {
 	// the commits between. Alone, these are TargetOld and Candidate.
 	MoveFrom  string       `json:"-"`
 	MoveTo    string       `json:"-"`
-	Worktree  string       `json:"worktree"` // that has the target checked out; empty when none has
-	State     LandingState `json:"state"`
-	Error     string       `json:"error"` // why it failed; empty for the other states
-	Cleanup   bool         `json:"-"`     // the run is still to be removed, once it landed
-	CreatedAt time.Time    `json:"created_at"`
-	EndedAt   *time.Time   `json:"ended_at"` // when it came to its state; null while it is moving
+	Worktree  string       `json:"worktree"`   // the path of the one that has the target checked out; empty when none has
+	State     LandingState `json:"state"`      // how far it is
+	Error     string       `json:"error"`      // why it failed; empty for the other states
+	Cleanup   bool         `json:"-"`          // the run is still to be removed, once it landed
+	CreatedAt time.Time    `json:"created_at"` // when it was recorded, before the target moved
+	EndedAt   *time.Time   `json:"ended_at"`   // when it came to its state; null while it is moving
 }
 
 // LandingRef returns the ref by which git keeps a commit of a landing: "source", "target-old" or
@@ -75,10 +75,10 @@ type ChangedFile struct {
 
 // Commit is one commit as a review lists it. Its texts are untrusted.
 type Commit struct {
-	ID      string    `json:"id"`
-	Author  string    `json:"author"`
-	At      time.Time `json:"at"`
-	Subject string    `json:"subject"`
+	ID      string    `json:"id"`      // its full name in git
+	Author  string    `json:"author"`  // the name of its author, without the address
+	At      time.Time `json:"at"`      // when its author wrote it
+	Subject string    `json:"subject"` // the first line of its message
 }
 
 // LandingSettings are the choices of a landing, as [landing] and [forge] of the configuration and

@@ -67,20 +67,19 @@ var typeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 
 // Message is a durable message to one recipient. Its payload and type are the sender's: untrusted.
 type Message struct {
-	ID        string          `json:"id"`
-	Seq       int64           `json:"seq"`
-	Type      string          `json:"msg_type"`
-	From      string          `json:"from"` // the id of a run, "user" or "agency"
-	To        Target          `json:"to"`
-	Payload   json.RawMessage `json:"payload"` // an object
-	CreatedAt time.Time       `json:"created_at"`
-	ReplyTo   string          `json:"reply_to"` // the id of the message that this answers; empty when none
+	ID        string          `json:"id"`         // m_ and a ULID
+	Seq       int64           `json:"seq"`        // the order in which messages were sent
+	Type      string          `json:"msg_type"`   // what it is about: words of lower-case letters with dots between them, such as help.request
+	From      string          `json:"from"`       // the id of a run, "user" or "agency"
+	To        Target          `json:"to"`         // where the sender sent it
+	Payload   json.RawMessage `json:"payload"`    // an object of the sender's, at most 64 KiB; untrusted
+	CreatedAt time.Time       `json:"created_at"` // when it was sent
+	ReplyTo   string          `json:"reply_to"`   // the id of the message that this answers; empty when none
 
-	// The state of the delivery to one recipient.
-	Recipient   string     `json:"recipient"` // the id of a run, or "user"; empty when there was none
-	DeliveredAt *time.Time `json:"delivered_at"`
-	AckedAt     *time.Time `json:"acked_at"`
-	Dead        string     `json:"dead"` // why it will never be delivered; empty when it may
+	Recipient   string     `json:"recipient"`    // who gets it: the id of a run, or "user"; empty when there was none
+	DeliveredAt *time.Time `json:"delivered_at"` // when the recipient first got it; null before
+	AckedAt     *time.Time `json:"acked_at"`     // when the recipient acknowledged it; null before
+	Dead        string     `json:"dead"`         // why it will never be delivered; empty when it may
 }
 
 // Validate checks the fields that a sender chooses; its error is E_USAGE.
@@ -113,9 +112,9 @@ type CommentState string
 
 // The states.
 const (
-	CommentOpen      CommentState = "open"    // the agent does not have it
-	CommentSending   CommentState = "sending" // the agent may have it: it is being sent, or the sending was cut off
-	CommentSent      CommentState = "sent"
+	CommentOpen      CommentState = "open"      // the agent does not have it
+	CommentSending   CommentState = "sending"   // the agent may have it: it is being sent, or the sending was cut off
+	CommentSent      CommentState = "sent"      // the agent has it
 	CommentDiscarded CommentState = "discarded" // the user took it back
 )
 
@@ -127,20 +126,20 @@ const (
 
 // LineComment is a comment of the user on lines of a run's work. Its texts are untrusted.
 type LineComment struct {
-	RunID    RunID  `json:"run_id"`
-	Number   int    `json:"number"` // counts the comments of the run, from 1
-	File     string `json:"file"`   // from the root of the repository
-	Side     string `json:"side"`   // new, or old for a file that the run deleted
-	Line     int    `json:"line"`   // the first one, from 1, at the revision
-	Last     int    `json:"last"`   // the last one
-	Text     string `json:"text"`
+	RunID    RunID  `json:"run_id"`   // the run whose work it is about
+	Number   int    `json:"number"`   // counts the comments of the run, from 1
+	File     string `json:"file"`     // from the root of the repository
+	Side     string `json:"side"`     // new, or old for a file that the run deleted
+	Line     int    `json:"line"`     // the first one, from 1, at the revision
+	Last     int    `json:"last"`     // the last one
+	Text     string `json:"text"`     // the comment
 	Quote    string `json:"quote"`    // the beginning of the lines, as they were
 	Hash     string `json:"hash"`     // SHA-256 of the lines
 	Revision string `json:"revision"` // the tree of the run's work that the lines are from
 
-	State     CommentState `json:"state"`
-	CreatedAt time.Time    `json:"created_at"`
-	SentAt    *time.Time   `json:"sent_at"`
+	State     CommentState `json:"state"`      // how far it is on its way to the agent
+	CreatedAt time.Time    `json:"created_at"` // when the user wrote it
+	SentAt    *time.Time   `json:"sent_at"`    // when the agent got it; null unless its state is sent
 
 	// Now is the first line's number in the work as it is, 0 when unknown; it is not recorded.
 	Now      int  `json:"now"`

@@ -20,13 +20,13 @@ const BaseDeps = "deps"
 // Plan is what a session executes: agents with dependencies. It is complete: defaults are filled in
 // and the text of every prompt is included, so later changes of the files do not change what runs.
 type Plan struct {
-	Name        string         `json:"name"`
-	Path        string         `json:"path"` // absolute path of the file or folder that it was read from; empty when none
-	Base        string         `json:"base"` // a git reference, or deps for the merged results of the agents that it comes after; empty is the default of the repository
-	MaxParallel int            `json:"max_parallel"`
-	Limits      map[string]int `json:"limits"` // by runner: how many of its agents may run at once; never null
-	OnFailure   OnFailure      `json:"on_failure"`
-	Agents      []PlanAgent    `json:"agents"` // in the order of the plan
+	Name        string         `json:"name"`         // as the plan or the command line has it; may be empty
+	Path        string         `json:"path"`         // absolute path of the file or folder that it was read from; empty when none
+	Base        string         `json:"base"`         // a git reference, or deps for the merged results of the agents that it comes after; empty is the default of the repository
+	MaxParallel int            `json:"max_parallel"` // how many agents may run at once
+	Limits      map[string]int `json:"limits"`       // by runner: how many of its agents may run at once; never null
+	OnFailure   OnFailure      `json:"on_failure"`   // what happens when an agent fails
+	Agents      []PlanAgent    `json:"agents"`       // in the order of the plan
 	// Given is what the command line replaced in the plan; null when it replaced nothing.
 	Given *PlanSettings `json:"given"`
 }
@@ -34,18 +34,18 @@ type Plan struct {
 // PlanSettings are the settings of a plan that the command line can replace. Empty ones are the
 // plan's own.
 type PlanSettings struct {
-	Name        string    `json:"name"`
-	Base        string    `json:"base"`
-	MaxParallel int       `json:"max_parallel"`
-	OnFailure   OnFailure `json:"on_failure"`
-	Land        LandBy    `json:"land,omitempty"`
+	Name        string    `json:"name"`           // of the plan
+	Base        string    `json:"base"`           // as in the plan
+	MaxParallel int       `json:"max_parallel"`   // how many agents may run at once; 0 is the plan's own
+	OnFailure   OnFailure `json:"on_failure"`     // what happens when an agent fails; empty is the plan's own
+	Land        LandBy    `json:"land,omitempty"` // how the work of every agent lands; left out is the plan's own
 }
 
 // PlanChange is the difference of one agent between two plans.
 type PlanChange struct {
-	Agent  string      `json:"agent"` // its id
-	Change AgentChange `json:"change"`
-	Keys   []string    `json:"keys"` // of a changed agent: the keys that differ; never null
+	Agent  string      `json:"agent"`  // its id
+	Change AgentChange `json:"change"` // whether the later plan adds, changes or removes the agent
+	Keys   []string    `json:"keys"`   // of a changed agent: the keys that differ; never null
 }
 
 // AgentChange is how a later plan differs in an agent.
@@ -53,9 +53,9 @@ type AgentChange string
 
 // The changes.
 const (
-	AgentAdded   AgentChange = "added"
-	AgentChanged AgentChange = "changed"
-	AgentRemoved AgentChange = "removed"
+	AgentAdded   AgentChange = "added"   // only the later plan has it
+	AgentChanged AgentChange = "changed" // both have it, and it differs
+	AgentRemoved AgentChange = "removed" // only the earlier plan has it
 )
 
 // The limits of a plan.
@@ -109,17 +109,17 @@ const (
 
 // PlanAgent is one agent of a plan.
 type PlanAgent struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
-	Prompt     string   `json:"prompt"`      // the text
-	PromptPath string   `json:"prompt_path"` // absolute path of the file that it was read from; empty when none
-	Runner     string   `json:"runner"`      // as users name it; empty is the choice of preset and repository
-	Preset     string   `json:"preset"`
-	Model      string   `json:"model"`
-	Args       []string `json:"args"`
-	Tags       []string `json:"tags"`
-	Headless   *bool    `json:"headless"`
-	Mode       Mode     `json:"mode,omitempty"`
+	ID         string   `json:"id"`             // unique in the plan; a part of the agent's branch
+	Name       string   `json:"name"`           // for readers
+	Prompt     string   `json:"prompt"`         // the text
+	PromptPath string   `json:"prompt_path"`    // absolute path of the file that it was read from; empty when none
+	Runner     string   `json:"runner"`         // as users name it; empty is the choice of preset and repository
+	Preset     string   `json:"preset"`         // the table of the configuration that supplies what the agent leaves open; empty for none
+	Model      string   `json:"model"`          // the model that it is to use; empty leaves the choice to preset and runner
+	Args       []string `json:"args"`           // more arguments for its runner
+	Tags       []string `json:"tags"`           // of its run
+	Headless   *bool    `json:"headless"`       // the short form of two modes: true is headless, false is terminal; null leaves the choice open
+	Mode       Mode     `json:"mode,omitempty"` // how agency speaks with it; left out as in headless, or else as configured
 	// Sandbox is the level of its sandbox; empty is the choice of preset, repository and
 	// configuration.
 	Sandbox SandboxLevel `json:"sandbox"`
@@ -135,10 +135,10 @@ type PlanAgent struct {
 	Timeout time.Duration `json:"timeout_ms"`
 	// IdleTimeout is the longest time without any sign of life; 0 is none.
 	IdleTimeout time.Duration `json:"idle_timeout_ms"`
-	Retries     int           `json:"retries"` // how many more attempts it gets after failed ones
-	DoneWhen    DoneWhen      `json:"done_when"`
-	// Land is how its work lands; empty is LandByNone. It is left out of JSON then, for the hashes of
-	// older plans.
+	Retries     int           `json:"retries"`   // how many more attempts it gets after failed ones
+	DoneWhen    DoneWhen      `json:"done_when"` // when it is complete
+	// Land is how its work lands. It is left out when the user lands it, and hashes of older plans
+	// depend on that.
 	Land LandBy `json:"land,omitempty"`
 }
 

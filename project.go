@@ -65,21 +65,21 @@ func (p *Project) Wants() string {
 // SetupFile is a file of the repository that its setup runs or names, as it is in the worktree that
 // would run it.
 type SetupFile struct {
-	Path    string `json:"path"`
-	Content string `json:"content"`
+	Path    string `json:"path"`    // relative to the root of the repository
+	Content string `json:"content"` // all of it; untrusted
 }
 
 // SetupTrust is what the user is asked to allow, and whether it is allowed.
 type SetupTrust struct {
-	Hash    string      `json:"hash"` // empty when there is nothing to trust
-	Trusted bool        `json:"trusted"`
+	Hash    string      `json:"hash"`    // of all of it; empty when there is nothing to trust
+	Trusted bool        `json:"trusted"` // the user has allowed all of it; false also when there is nothing to trust
 	Changed bool        `json:"changed"` // another setup was trusted in this repository before
-	Setup   []string    `json:"setup"`
-	Copy    []string    `json:"copy"`
-	Link    []string    `json:"link"`
-	Hooks   []string    `json:"hooks"`  // those that core.hooksPath names among the files of a worktree
-	Checks  []string    `json:"checks"` // "NAME: PROGRAM ARGUMENTS" each
-	Files   []SetupFile `json:"files"`
+	Setup   []string    `json:"setup"`   // the program that prepares a new worktree, and its arguments; empty for none
+	Copy    []string    `json:"copy"`    // what is copied from the main worktree into a new one, relative to it
+	Link    []string    `json:"link"`    // likewise what is linked
+	Hooks   []string    `json:"hooks"`   // git's hooks that core.hooksPath names among the files of a worktree
+	Checks  []string    `json:"checks"`  // "NAME: PROGRAM ARGUMENTS" each
+	Files   []SetupFile `json:"files"`   // the files of the repository that setup, hooks and checks run or name
 	// Problem is why the setup cannot succeed as it is, and what to do; empty when no reason is
 	// known.
 	Problem string `json:"problem"`
@@ -105,12 +105,12 @@ type Standby struct {
 	ID       string    `json:"id"`            // the name of its folder
 	Repo     string    `json:"repo"`          // the root of its repository
 	Worktree string    `json:"worktree_path"` // where it is, and stays when a run takes it
-	Base     string    `json:"base"`          // the reference that Commit was
-	Commit   string    `json:"base_commit"`
-	Setup    bool      `json:"setup"` // the repository's setup is done in it
-	Files    int       `json:"files"` // tracked files
-	Ready    bool      `json:"ready"` // a run can take it; false while it is made or removed
-	MadeAt   time.Time `json:"made_at"`
+	Base     string    `json:"base"`          // the reference that base_commit was
+	Commit   string    `json:"base_commit"`   // the commit that it has checked out
+	Setup    bool      `json:"setup"`         // the repository's setup is done in it
+	Files    int       `json:"files"`         // tracked files
+	Ready    bool      `json:"ready"`         // a run can take it; false while it is made or removed
+	MadeAt   time.Time `json:"made_at"`       // when the daemon began to make it
 }
 
 // StandbyAge is how long a standby waits for a run before the daemon removes it.

@@ -8,16 +8,16 @@ type QueueState string
 // The states. The queue works on the first four by itself, EntryConflict and EntryFixing wait for
 // the agent and EntryHeld for a person; the others are final.
 const (
-	EntryQueued   QueueState = "queued"
+	EntryQueued   QueueState = "queued"   // its turn has not come
 	EntryChecking QueueState = "checking" // the target's checks run on it, and on those before it
 	EntryReady    QueueState = "ready"    // checked; the target cannot be moved now
-	EntryLanding  QueueState = "landing"
+	EntryLanding  QueueState = "landing"  // the target is moving to it
 	EntryConflict QueueState = "conflict" // its work conflicts with the target until it changes
 	EntryFixing   QueueState = "fixing"   // a check does not pass because of its work, until that changes
-	EntryHeld     QueueState = "held"
-	EntryLanded   QueueState = "landed"
-	EntryFailed   QueueState = "failed"  // a check does not pass because of it
-	EntryDropped  QueueState = "dropped" // removed, or there was nothing to land
+	EntryHeld     QueueState = "held"     // it waits for a person, or for its branch; held_for says which
+	EntryLanded   QueueState = "landed"   // its work is in the target
+	EntryFailed   QueueState = "failed"   // a check does not pass because of it
+	EntryDropped  QueueState = "dropped"  // removed, or there was nothing to land
 )
 
 // Asked is how the agent of an entry was asked to solve its conflict, or to fix what a check found.
@@ -62,13 +62,13 @@ func (s QueueState) Moving() bool {
 
 // QueueEntry is the record of a run whose work is to land in a branch when its turn comes.
 type QueueEntry struct {
-	Seq       int64      `json:"seq"` // the order of landing
-	RunID     RunID      `json:"run_id"`
-	Run       string     `json:"run"`    // its name, or else its handle
-	Repo      string     `json:"repo"`   // fingerprint
-	Target    string     `json:"target"` // a branch, without refs/heads/
-	Source    string     `json:"source"` // the commit that is to land
-	State     QueueState `json:"state"`
+	Seq       int64      `json:"seq"`        // the order of landing
+	RunID     RunID      `json:"run_id"`     // the run whose work is to land
+	Run       string     `json:"run"`        // its name, or else its handle
+	Repo      string     `json:"repo"`       // the UUID that agency gave the repository
+	Target    string     `json:"target"`     // a branch, without refs/heads/
+	Source    string     `json:"source"`     // the commit that is to land
+	State     QueueState `json:"state"`      // how far it is
 	Reason    string     `json:"reason"`     // why it is in this state; empty when the state is reason enough
 	Rounds    int        `json:"rounds"`     // how often its work came with a conflict or a failure that its agent is asked to mend
 	Asked     Asked      `json:"asked"`      // how its agent was asked to
@@ -76,16 +76,16 @@ type QueueEntry struct {
 	Approved  string     `json:"approved"`   // the source that a person approved; empty for none
 	By        string     `json:"by"`         // the id of the run that added it, or user
 	InsteadOf RunID      `json:"instead_of"` // the removed run whose work its run goes on with; empty for none
-	Landing   LandingID  `json:"landing"`    // that brought it in; empty before
-	AddedAt   time.Time  `json:"added_at"`
-	ChangedAt time.Time  `json:"changed_at"`
+	Landing   LandingID  `json:"landing"`    // the id of the landing that brought it in; empty before
+	AddedAt   time.Time  `json:"added_at"`   // when the run was added to the queue
+	ChangedAt time.Time  `json:"changed_at"` // when the entry last changed
 }
 
 // Queue is the record of the queue of one branch of a repository.
 type Queue struct {
-	Repo   string `json:"repo"` // fingerprint
-	Target string `json:"target"`
-	Paused bool   `json:"paused"` // by a person
+	Repo   string `json:"repo"`   // the UUID that agency gave the repository
+	Target string `json:"target"` // its branch, without refs/heads/
+	Paused bool   `json:"paused"` // a person paused it
 	Note   string `json:"note"`   // why nothing lands now; empty when nothing is in the way
 }
 

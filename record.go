@@ -41,49 +41,48 @@ type Filter struct {
 
 // GitFacts is the state of a worktree according to git.
 type GitFacts struct {
-	Head      string `json:"head"`
-	Branch    string `json:"branch"`
-	Dirty     bool   `json:"dirty"`
-	Changed   int    `json:"changed"` // tracked files with changes, staged or not
-	Untracked int    `json:"untracked"`
-	Ahead     int    `json:"ahead"`  // commits since the base commit
-	Behind    int    `json:"behind"` // commits of the base that the branch lacks
+	Head      string `json:"head"`      // the commit that is checked out; empty before the first one
+	Branch    string `json:"branch"`    // the branch that is checked out, without refs/heads/; empty when none is
+	Dirty     bool   `json:"dirty"`     // something is changed or untracked
+	Changed   int    `json:"changed"`   // tracked files with changes, staged or not
+	Untracked int    `json:"untracked"` // untracked files and folders that git does not ignore
+	Ahead     int    `json:"ahead"`     // commits since the base commit
+	Behind    int    `json:"behind"`    // commits of the base that the branch lacks
 }
 
 // Saved is a snapshot of uncommitted work.
 type Saved struct {
-	Ref    string   `json:"ref"`
-	Commit string   `json:"commit"`
-	Files  int      `json:"files"`
+	Ref    string   `json:"ref"`    // the ref that keeps it, below refs/agency/snapshots
+	Commit string   `json:"commit"` // the commit that the ref names
+	Files  int      `json:"files"`  // how many files differ from the commit that was checked out
 	Nested []string `json:"nested"` // repositories inside the worktree that could not be saved
 }
 
 // Snapshot is saved work of a run: a commit of everything in its worktree that was not ignored, on
 // top of a commit of what was staged.
 type Snapshot struct {
-	Number  int       `json:"number"` // from 1, in the order in which they were taken
-	Ref     string    `json:"ref"`
-	Commit  string    `json:"commit"`
-	At      time.Time `json:"at"`
-	Message string    `json:"message"`
+	Number  int       `json:"number"`  // from 1, in the order in which they were taken
+	Ref     string    `json:"ref"`     // the ref that keeps it, below refs/agency/snapshots
+	Commit  string    `json:"commit"`  // the commit that the ref names
+	At      time.Time `json:"at"`      // when it was taken
+	Message string    `json:"message"` // the first line of the commit's message: why it was taken
 }
 
-// FileChange is a file in which two commits differ: A added, D deleted, M modified, T its kind
-// changed.
+// FileChange is a file in which two commits differ.
 type FileChange struct {
-	Status string `json:"status"`
-	Path   string `json:"path"`
+	Status string `json:"status"` // A added, D deleted, M modified, T another type, such as a link in the place of a file
+	Path   string `json:"path"`   // from the root of the repository; a file that moved is one deleted and one added
 }
 
 // FileDiff is a file in which two trees differ. A file that moved is one.
 type FileDiff struct {
-	Status  string `json:"status"` // A, M, D, T (another type), R (renamed) or C (copied)
-	Path    string `json:"path"`
-	From    string `json:"from"`  // where it was before; empty unless it was renamed or copied
-	Added   int    `json:"added"` // lines; 0 for a binary file
-	Deleted int    `json:"deleted"`
-	Binary  bool   `json:"binary"`
-	Object  string `json:"object"` // git's name of its content now; zeros for a file that is gone
+	Status  string `json:"status"`  // A, M, D, T (another type), R (renamed) or C (copied)
+	Path    string `json:"path"`    // where it is now, from the root of the repository
+	From    string `json:"from"`    // where it was before; empty unless it was renamed or copied
+	Added   int    `json:"added"`   // lines; 0 for a binary file
+	Deleted int    `json:"deleted"` // lines; 0 for a binary file
+	Binary  bool   `json:"binary"`  // git counts no lines in it
+	Object  string `json:"object"`  // git's name of its content now; zeros for a file that is gone
 }
 
 // DiffPart is how much of a difference is read.
@@ -108,15 +107,15 @@ type Diff struct {
 
 // LeftOut describes the files that were left out because there was too much of them.
 type LeftOut struct {
-	Files int        `json:"files"`
-	Bytes int64      `json:"bytes"`
+	Files int        `json:"files"` // how many
+	Bytes int64      `json:"bytes"` // their size together
 	Named []LeftFile `json:"named"` // the first of them
 }
 
 // LeftFile is one file that was left out.
 type LeftFile struct {
-	Path  string `json:"path"`
-	Bytes int64  `json:"bytes"`
+	Path  string `json:"path"`  // from the root of the repository
+	Bytes int64  `json:"bytes"` // its size
 }
 
 // SnapshotRefs returns the prefix of every ref under which a run's work is saved; a number follows.
@@ -149,9 +148,9 @@ func (d *Disk) Words() string {
 
 // ChangeSize is the size of what a run changed since its base.
 type ChangeSize struct {
-	Files   int `json:"files"`
-	Added   int `json:"added"` // lines
-	Deleted int `json:"deleted"`
+	Files   int `json:"files"`   // how many files differ
+	Added   int `json:"added"`   // lines
+	Deleted int `json:"deleted"` // lines
 }
 
 // DiffStat is the size of the difference between two commits.

@@ -84,12 +84,12 @@ type LimitName string
 
 // The names of the limits.
 const (
-	LimitMemory    LimitName = "memory"
-	LimitPids      LimitName = "pids"
-	LimitCPUs      LimitName = "cpus"
-	LimitDisk      LimitName = "disk"
-	LimitTmp       LimitName = "tmp"
-	LimitOpenFiles LimitName = "open_files"
+	LimitMemory    LimitName = "memory"     // of all its processes together, without swap
+	LimitPids      LimitName = "pids"       // processes and threads
+	LimitCPUs      LimitName = "cpus"       // processors
+	LimitDisk      LimitName = "disk"       // of its worktree and of its own repository in a sandbox
+	LimitTmp       LimitName = "tmp"        // of each folder in memory that a sandbox has, such as /tmp
+	LimitOpenFiles LimitName = "open_files" // open files of each process
 )
 
 // AnyAmount returns resources without a limit, whatever else is configured.
@@ -267,20 +267,20 @@ func (r Resources) Final() Resources {
 
 // LimitUse is how the limits of an attempt are enforced, and which of them it reached.
 type LimitUse struct {
-	Enforced []EnforcedLimit `json:"enforced"` // never null
+	Enforced []EnforcedLimit `json:"enforced"` // each limit, and what enforces it
 	Reached  []ReachedLimit  `json:"reached"`  // each limit once, in the order in which it reached them; never null
 }
 
 // EnforcedLimit is a limit and what enforces it.
 type EnforcedLimit struct {
-	Limit LimitName `json:"limit"`
+	Limit LimitName `json:"limit"` // its name
 	Value string    `json:"value"` // as users write it
-	By    string    `json:"by"`    // such as "cgroup v2"
+	By    string    `json:"by"`    // what enforces it, such as "cgroup v2"
 }
 
 // ReachedLimit is a limit that an attempt reached.
 type ReachedLimit struct {
-	Limit LimitName `json:"limit"`
+	Limit LimitName `json:"limit"` // its name
 	Value string    `json:"value"` // as users write it
 	At    time.Time `json:"at"`    // when it was first seen
 	Count int64     `json:"count"` // how often, as the kernel counts

@@ -58,9 +58,9 @@ func (r *Run) FromStandby() bool { return path.Base(r.Worktree) != string(r.ID) 
 
 // Input is a file of the repository that a run was given, with its content at that time.
 type Input struct {
-	Path   string `json:"path"` // relative to the repository root, slashes
-	Size   int64  `json:"size"` // bytes
-	SHA256 string `json:"sha256"`
+	Path   string `json:"path"`   // relative to the repository root, slashes
+	Size   int64  `json:"size"`   // bytes
+	SHA256 string `json:"sha256"` // of its content, in hex
 }
 
 // TaskFile is the file of a run's directory that holds the run's task, and of an attempt's that
@@ -157,9 +157,9 @@ const FlagReasonLimit = 1000
 // Flag means that a user or agent must look at a run, whatever its agent does, until the flag is
 // removed.
 type Flag struct {
-	Reason string    `json:"reason"` // untrusted
-	By     string    `json:"by"`     // the id of a run, user, checks or landing
-	At     time.Time `json:"at"`
+	Reason string    `json:"reason"` // why the run needs a look; untrusted
+	By     string    `json:"by"`     // who set it: the id of a run, user, checks or landing
+	At     time.Time `json:"at"`     // when it was set
 }
 
 // Cause returns the cause of the alert about a flag. Another flag is another episode, even with the

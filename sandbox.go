@@ -157,12 +157,12 @@ func ImageName(text string) bool {
 
 // SandboxTrial is the outcome of one try to get out of a sandbox.
 type SandboxTrial struct {
-	Level    SandboxLevel `json:"level"`   // of the sandbox
-	Network  Network      `json:"network"` // of the sandbox
-	Way      string       `json:"way"`
+	Level    SandboxLevel `json:"level"`    // of the sandbox
+	Network  Network      `json:"network"`  // of the sandbox
+	Way      string       `json:"way"`      // what was tried, such as a connection by TCP
 	Promised bool         `json:"promised"` // the sandbox is to refuse it
-	Refused  bool         `json:"refused"`
-	Reason   string       `json:"reason"` // the error with which the way ended; empty when the way is open
+	Refused  bool         `json:"refused"`  // the sandbox refused it
+	Reason   string       `json:"reason"`   // the error with which the way ended; empty when the way is open
 }
 
 func words[T ~string](all []T) string {
@@ -215,18 +215,18 @@ type Confinement struct {
 
 // Refusal is a host that an agent asked for and did not get.
 type Refusal struct {
-	Host   string    `json:"host"` // with its port; the agent's word
-	Reason string    `json:"reason"`
-	Entry  string    `json:"entry"` // of a list of hosts that would allow it; empty when none would
-	At     time.Time `json:"at"`    // of the first time
-	Count  int       `json:"count"` // how often, as last counted
+	Host   string    `json:"host"`   // with its port; the agent's word
+	Reason string    `json:"reason"` // why it was refused, in words
+	Entry  string    `json:"entry"`  // of a list of hosts that would allow it; empty when none would
+	At     time.Time `json:"at"`     // of the first time
+	Count  int       `json:"count"`  // how often, as last counted
 }
 
 // NetworkUse is what an attempt did with the network allow.
 type NetworkUse struct {
 	Hosts   []string  `json:"hosts"`   // that it reaches
-	Granted []Grant   `json:"granted"` // while it ran, or an earlier attempt
-	Refused []Refusal `json:"refused"` // each host once; at most MostRefusals
+	Granted []Grant   `json:"granted"` // by the user while it ran, or to an earlier attempt for the run
+	Refused []Refusal `json:"refused"` // each host once; at most 50
 	Problem string    `json:"problem"` // why it reaches nothing any more; empty while the proxy works
 }
 
@@ -246,9 +246,9 @@ func (u *NetworkUse) Unanswered() []Refusal {
 
 // Grant is the user's answer to a refusal: one more entry of the list of hosts.
 type Grant struct {
-	Entry string     `json:"entry"`
-	Scope GrantScope `json:"scope"`
-	At    time.Time  `json:"at"`
+	Entry string     `json:"entry"` // of a list of hosts, as in the configuration
+	Scope GrantScope `json:"scope"` // how long it lasts
+	At    time.Time  `json:"at"`    // when the user gave it
 }
 
 // GrantScope is how long a grant lasts.

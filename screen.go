@@ -17,25 +17,25 @@ type Screen struct {
 	Live   bool           `json:"live"`
 	Width  int            `json:"width"`  // in cells
 	Height int            `json:"height"` // of the screen, without the history
-	Cursor *ScreenCursor  `json:"cursor"` // null when it is hidden
+	Cursor *ScreenCursor  `json:"cursor"` // where it is; null when it is hidden
 	Above  int            `json:"above"`  // how many of the first rows scrolled off the screen
 	Rows   [][]StyledText `json:"rows"`   // from the top; blank rows at the end are left out; never null
 }
 
 // ScreenCursor is a place on a screen, counted from 0 at its top left.
 type ScreenCursor struct {
-	Column int `json:"column"`
-	Row    int `json:"row"`
+	Column int `json:"column"` // from the left, counted from 0
+	Row    int `json:"row"`    // from the top of the screen, without the history, counted from 0
 }
 
 // StyledText is text of one style in a row of a screen. A row is as wide as its texts together; what
 // is right of them is blank.
 type StyledText struct {
-	Text string `json:"text"`
-	// Foreground and Background are colours: 0 to 255 of the palette, of which the first 16 are the
-	// terminal's own, or #rrggbb. Empty is the terminal's default.
+	Text string `json:"text"` // without control characters
+	// Foreground is the colour of the text: 0 to 255 of the palette, of which the first 16 are the
+	// terminal's own, or #rrggbb. Left out is the terminal's default.
 	Foreground string `json:"fg,omitempty"`
-	Background string `json:"bg,omitempty"`
+	Background string `json:"bg,omitempty"` // the colour behind the text, likewise
 	// Attributes has a letter for each attribute: b bold, d dim, i italic, u underlined, r reversed, s
 	// struck through.
 	Attributes string `json:"attributes,omitempty"`

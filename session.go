@@ -35,7 +35,7 @@ type SessionStatus string
 
 // The statuses of a session. The last three are final.
 const (
-	SessionRunning   SessionStatus = "running"
+	SessionRunning   SessionStatus = "running"   // an agent is queued or running
 	SessionComplete  SessionStatus = "complete"  // every agent is complete or cancelled
 	SessionFailed    SessionStatus = "failed"    // an agent failed
 	SessionCancelled SessionStatus = "cancelled" // a user or agent cancelled it
@@ -56,12 +56,12 @@ const (
 
 // Counts counts the agents of a session by status.
 type Counts struct {
-	Total     int `json:"total"`
-	Queued    int `json:"queued"`
-	Running   int `json:"running"`
-	Complete  int `json:"complete"`
-	Failed    int `json:"failed"`
-	Cancelled int `json:"cancelled"`
+	Total     int `json:"total"`     // all agents of the session
+	Queued    int `json:"queued"`    // agents that have not begun
+	Running   int `json:"running"`   // agents that have begun and not ended, also between two attempts
+	Complete  int `json:"complete"`  // agents that did their work
+	Failed    int `json:"failed"`    // agents that failed for good
+	Cancelled int `json:"cancelled"` // agents that were given up, or never began
 }
 
 // Add counts n more agents of a status, or fewer when n is negative.

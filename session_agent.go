@@ -19,11 +19,11 @@ type AgentStatus string
 
 // The statuses of an agent. The last three are final. An agent stays running during retries.
 const (
-	AgentQueued    AgentStatus = "queued"
-	AgentRunning   AgentStatus = "running"
-	AgentComplete  AgentStatus = "complete"
-	AgentFailed    AgentStatus = "failed"
-	AgentCancelled AgentStatus = "cancelled"
+	AgentQueued    AgentStatus = "queued"    // it has not begun
+	AgentRunning   AgentStatus = "running"   // it has begun and not ended, also between two attempts
+	AgentComplete  AgentStatus = "complete"  // it did its work
+	AgentFailed    AgentStatus = "failed"    // it failed, and is not tried again
+	AgentCancelled AgentStatus = "cancelled" // it was given up, or never begins
 )
 
 // AgentStatuses returns all statuses, in the order in which an agent has them.
@@ -189,13 +189,13 @@ func AgentBranch(session SessionID, agent string) string {
 // final, and stored, so that it outlives the agent's worktree.
 type AgentResult struct {
 	Commits int    `json:"commits"` // since it began
-	Files   int    `json:"files"`   // changed since it began, committed or not
+	Files   int    `json:"files"`   // files changed since it began, committed or not
 	Added   int    `json:"added"`   // lines
 	Deleted int    `json:"deleted"` // lines
 	Dirty   bool   `json:"dirty"`   // there are uncommitted changes
 	Branch  string `json:"branch"`  // where the commits are
 	Tests   string `json:"tests"`   // the agent's instructions for testing; untrusted
-	Usage   Usage  `json:"usage"`
+	Usage   Usage  `json:"usage"`   // of all attempts of its run together
 	// Nested are repositories inside its worktree, relative to it. Agents that start from this
 	// result get nothing of them.
 	Nested []string `json:"nested"`

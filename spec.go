@@ -14,24 +14,26 @@ const PromptLimit = 16 << 20
 // repository.
 type Spec struct {
 	// Preset names a table of the configuration that supplies what the other fields leave open.
-	Preset  string      `json:"preset,omitempty"`
-	Repo    string      `json:"repo,omitempty"`       // a path in the repository
-	BaseRef string      `json:"base_ref,omitempty"`   // default HEAD
-	Branch  string      `json:"new_branch,omitempty"` // default agency/<handle>
-	Name    string      `json:"name,omitempty"`
-	Type    string      `json:"type,omitempty"`
-	Tags    []string    `json:"tags,omitempty"`
-	Runner  SpecRunner  `json:"runner,omitzero"`
-	Prompt  SpecPrompt  `json:"prompt"`
-	Inputs  []SpecInput `json:"inputs,omitempty"`
-	Limits  SpecLimits  `json:"limits,omitzero"`
+	Preset  string `json:"preset,omitempty"`
+	Repo    string `json:"repo,omitempty"`       // a path in the repository; default: the caller's working directory
+	BaseRef string `json:"base_ref,omitempty"`   // what it starts from, as a git reference; default: as the repository or the user configures it, HEAD at last
+	Branch  string `json:"new_branch,omitempty"` // the branch to make; default agency/<handle>
+	// Name is the run's name: 2 to 40 lower-case letters, digits and single dashes, beginning with a
+	// letter. Left out, the run has only its handle.
+	Name   string      `json:"name,omitempty"`
+	Type   string      `json:"type,omitempty"`   // one word that says what kind of task it is; it can be a part of the handle
+	Tags   []string    `json:"tags,omitempty"`   // words by which runs are chosen; default: those of the preset, or else worker
+	Runner SpecRunner  `json:"runner,omitzero"`  // the agent program; default: that of the preset, the repository or the configuration
+	Prompt SpecPrompt  `json:"prompt"`           // the task
+	Inputs []SpecInput `json:"inputs,omitempty"` // files of the repository that the run depends on; agency records their content
+	Limits SpecLimits  `json:"limits,omitzero"`  // when an attempt is ended, or counts as hanging
 	// Resources are how much of the machine each attempt may use: of what is open, what is
 	// configured.
 	Resources Resources    `json:"resources,omitzero"`
 	Env       []string     `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
 	Headless  *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends; short for a mode
 	Mode      Mode         `json:"mode,omitempty"`     // how agency speaks with the agent; empty is as configured
-	Image     string       `json:"image,omitempty"`    // of the sandbox level container; empty is as configured
+	Image     string       `json:"image,omitempty"`    // what the container is made of, with the sandbox level container; empty is as configured
 	Sandbox   SandboxLevel `json:"sandbox,omitempty"`  // how the agent is kept apart from the machine; empty is as configured
 	Network   Network      `json:"network,omitempty"`  // what it reaches from there; empty is as configured
 	Hosts     []string     `json:"hosts,omitempty"`    // with the network allow: what it reaches beside the configured hosts
@@ -64,10 +66,10 @@ func CheckSystemPrompt(text string) error {
 
 // SpecRunner chooses the agent program.
 type SpecRunner struct {
-	Kind  RunnerKind `json:"kind,omitempty"`
-	Name  string     `json:"name,omitempty"` // of a custom runner
-	Model string     `json:"model,omitempty"`
-	Args  []string   `json:"args,omitempty"`
+	Kind  RunnerKind `json:"kind,omitempty"`  // the name of a coding agent, shell (the prompt is a script), or custom
+	Name  string     `json:"name,omitempty"`  // of a custom runner, as the configuration has it
+	Model string     `json:"model,omitempty"` // the model that the agent is to use; default: that of the preset, or the agent's own choice
+	Args  []string   `json:"args,omitempty"`  // more arguments for the program
 	// SkipPermissions makes the agent act without asking for permission.
 	SkipPermissions bool `json:"dangerously_skip_permissions,omitempty"`
 }
@@ -75,13 +77,15 @@ type SpecRunner struct {
 // SpecPrompt is the source of the task: a text, or a file whose path is absolute or relative to the
 // repository.
 type SpecPrompt struct {
+	// Path is a file with the task, absolute or relative to the repository. A prompt has a path or a
+	// text.
 	Path string `json:"path,omitempty"`
-	Text string `json:"text,omitempty"`
+	Text string `json:"text,omitempty"` // the task itself
 }
 
 // SpecInput is a file of the repository that the run depends on.
 type SpecInput struct {
-	Path string `json:"path"`
+	Path string `json:"path"`           // of a regular file, relative to the root of the repository
 	Mode string `json:"mode,omitempty"` // "read", the only mode
 }
 
@@ -104,7 +108,7 @@ func CheckPrompt(text string) error {
 
 // SpecLimits bounds an attempt.
 type SpecLimits struct {
-	MaxMinutes int `json:"max_minutes,omitempty"`
+	MaxMinutes int `json:"max_minutes,omitempty"` // the longest time of one attempt, in minutes, at most 43200; 0 is no limit
 	// StallAfterMS is how long the agent may give no sign before it counts as stalled, in
 	// milliseconds; 0 takes the configuration's value.
 	StallAfterMS int64 `json:"stall_after_ms,omitempty"`

@@ -10,16 +10,16 @@ const StallThreshold = 15 * time.Minute
 
 // Status is a derived label with its explanatory texts.
 type Status struct {
-	Label   Label     `json:"label"`
-	Summary string    `json:"summary"` // the question, the blocker, the summary, or the reason; untrusted text
-	Since   time.Time `json:"since"`   // when the deciding evidence was observed
-	Problem string    `json:"problem"` // "invalid status file: why", or that the wrapper does not answer; empty when all is fine
-	Decided DecidedBy `json:"decided_by"`
+	Label   Label     `json:"label"`      // the word that agency ls shows
+	Summary string    `json:"summary"`    // the question, the blocker, the summary, or the reason; untrusted text
+	Since   time.Time `json:"since"`      // when the deciding evidence was observed
+	Problem string    `json:"problem"`    // "invalid status file: why", or that the wrapper does not answer; empty when all is fine
+	Decided DecidedBy `json:"decided_by"` // what decided it
 	// Request is what the agent waits for; null unless its own evidence contains the request.
 	Request *Request `json:"request"`
 }
 
-// DecidedBy is what decided a status: a source of evidence, or one of the values below.
+// DecidedBy is what decided a status: what agency itself knows, or a source of evidence.
 type DecidedBy string
 
 // What can decide in addition to the sources of evidence.
@@ -46,34 +46,34 @@ const (
 // Finding is one known fact about a run. Says and Ignored can quote the agent, so they are
 // untrusted.
 type Finding struct {
-	Source     DecidedBy `json:"source"`
-	Trust      Trust     `json:"trust"`
-	Confidence float64   `json:"confidence"` // below 1 only for readings of a screen
+	Source     DecidedBy `json:"source"`     // where it comes from
+	Trust      Trust     `json:"trust"`      // how reliable it is
+	Confidence float64   `json:"confidence"` // from 0 to 1; below 1 only for readings of a screen
 	At         time.Time `json:"at"`         // when it was observed
-	AgeMS      int64     `json:"age_ms"`
-	Attempt    int       `json:"attempt"`
-	Says       string    `json:"says"`
-	Decided    bool      `json:"decided"` // it decided the status
-	Ignored    string    `json:"ignored"` // why it has no effect; empty when it was considered
+	AgeMS      int64     `json:"age_ms"`     // how long ago it was observed, in milliseconds; 0 when that is unknown
+	Attempt    int       `json:"attempt"`    // the attempt that it is about
+	Says       string    `json:"says"`       // the fact, in words
+	Decided    bool      `json:"decided"`    // it decided the status
+	Ignored    string    `json:"ignored"`    // why it has no effect; empty when it was considered
 }
 
 // UnknownEvent is an event of an agent that this version does not know.
 type UnknownEvent struct {
-	Name  string `json:"name"` // the agent's own, untrusted
-	Count int    `json:"count"`
+	Name  string `json:"name"`  // the agent's own name for it; untrusted
+	Count int    `json:"count"` // how often it came in the newest attempt
 }
 
 // Explanation is why a run has its status.
 type Explanation struct {
-	Status   Status         `json:"status"`
-	Rule     int            `json:"rule"`           // its number in the table of docs/state-machine.md
+	Status   Status         `json:"status"`         // the status that is explained
+	Rule     int            `json:"rule"`           // the number of the rule in the table of docs/state-machine.md
 	When     string         `json:"when"`           // the condition of the rule, in words
 	Findings []Finding      `json:"evidence"`       // the most trusted first; never null
-	Unknown  []UnknownEvent `json:"unknown_events"` // never null
+	Unknown  []UnknownEvent `json:"unknown_events"` // events of the agent that this version does not know
 }
 
 // Label is the status that users see. It is derived from stored facts each time it is shown, never
-// stored.
+// stored. docs/state-machine.md has the rule of each. The label killed is shown as stopped.
 type Label string
 
 // The labels.

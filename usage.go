@@ -10,8 +10,8 @@ import (
 type Usage struct {
 	InputTokens  *int64   `json:"input_tokens"`  // everything that the model read, cached or not
 	CachedTokens *int64   `json:"cached_tokens"` // the part of them that came from a cache
-	OutputTokens *int64   `json:"output_tokens"`
-	CostUSD      *float64 `json:"cost_usd"`
+	OutputTokens *int64   `json:"output_tokens"` // what the model wrote
+	CostUSD      *float64 `json:"cost_usd"`      // the price in US dollars, as the agent reports it; agency computes none
 	// Models are the tokens by model and kind, ordered by the name of the model; empty when the
 	// agent does not distinguish them.
 	Models []ModelUsage `json:"models"`
@@ -22,12 +22,12 @@ type Usage struct {
 
 // ModelUsage is the use of one model, in tokens by kind; each kind has its own price.
 type ModelUsage struct {
-	Model        string `json:"model"`
-	Input        int64  `json:"input"` // neither read from a cache nor written to one
-	CacheRead    int64  `json:"cache_read"`
+	Model        string `json:"model"`          // its name, as the agent reports it
+	Input        int64  `json:"input"`          // neither read from a cache nor written to one
+	CacheRead    int64  `json:"cache_read"`     // read from a cache
 	CacheWrite5m int64  `json:"cache_write_5m"` // kept for five minutes, or for a time that the agent does not report
-	CacheWrite1h int64  `json:"cache_write_1h"`
-	Output       int64  `json:"output"`
+	CacheWrite1h int64  `json:"cache_write_1h"` // written to a cache that keeps them for an hour
+	Output       int64  `json:"output"`         // written by the model
 }
 
 // NewUsage returns the usage of models, with its totals.

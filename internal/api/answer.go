@@ -13,28 +13,28 @@ type AnswerRunRequest struct {
 
 // AnswerRunResponse is the outcome of an answer.
 type AnswerRunResponse struct {
-	RunID     agency.RunID `json:"run_id"`
-	PromptID  string       `json:"prompt_id"`
+	RunID     agency.RunID `json:"run_id"`    // the id of the run
+	PromptID  string       `json:"prompt_id"` // what was answered
 	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
 }
 
 // InterruptRunResponse is the outcome of an interruption.
 type InterruptRunResponse struct {
-	RunID     agency.RunID `json:"run_id"`
+	RunID     agency.RunID `json:"run_id"`    // the id of the run
 	Confirmed bool         `json:"confirmed"` // the agent acknowledged it
 	Queued    int          `json:"queued"`    // messages that it begins with at once
 }
 
 // AllowHostRequest answers the refusal of a host: the run's agent reaches it from now on.
 type AllowHostRequest struct {
-	Run   string            `json:"run"`
-	Host  string            `json:"host"` // as in a list of hosts; refusals have it as entry
-	Scope agency.GrantScope `json:"scope"`
+	Run   string            `json:"run"`   // its name, handle or id
+	Host  string            `json:"host"`  // as in a list of hosts; refusals have it as entry
+	Scope agency.GrantScope `json:"scope"` // how long the run may reach it
 }
 
 // AllowHostResponse is the outcome of the answer to the refusal of a host.
 type AllowHostResponse struct {
-	RunID   agency.RunID `json:"run_id"`
+	RunID   agency.RunID `json:"run_id"`  // the id of the run
 	Reached bool         `json:"reached"` // the live agent has it; else it has it when it is back, or begins
 }
 
@@ -46,7 +46,7 @@ type ShowOutputRequest struct {
 
 // ShowOutputResponse is untrusted text of the agent, without control characters.
 type ShowOutputResponse struct {
-	RunID  agency.RunID `json:"run_id"`
+	RunID  agency.RunID `json:"run_id"` // the id of the run
 	Lines  []string     `json:"lines"`  // from the agent's terminal, or from its log when that is gone
 	Result string       `json:"result"` // the run's result, the first 64 KiB of output.md; empty while there is none
 }
@@ -72,15 +72,15 @@ const (
 // DiffRunResponse compares the worktree of a run with the commit that the run began at: commits,
 // changes and new files that are not ignored. When the worktree is gone, it compares the branch.
 type DiffRunResponse struct {
-	RunID      agency.RunID        `json:"run_id"`
-	Branch     string              `json:"branch"`
-	Worktree   string              `json:"worktree_path"`
-	Repo       string              `json:"repo"` // root of the repository
-	BaseCommit string              `json:"base_commit"`
-	Revision   string              `json:"revision"` // of the work: another one has other content
-	List       []agency.FileDiff   `json:"list"`     // with list or file; a file that moved is one
-	Files      []agency.FileChange `json:"files"`
-	Patch      string              `json:"patch"`
-	Truncated  bool                `json:"truncated"` // the patch is cut off, or files are left out
-	LeftOut    agency.LeftOut      `json:"left_out"`  // files that were not compared, because they are too many or too large
+	RunID      agency.RunID        `json:"run_id"`        // the id of the run
+	Branch     string              `json:"branch"`        // the run's branch
+	Worktree   string              `json:"worktree_path"` // the run's worktree; it may be gone
+	Repo       string              `json:"repo"`          // root of the repository
+	BaseCommit string              `json:"base_commit"`   // the commit that the work is compared with
+	Revision   string              `json:"revision"`      // of the work: another one has other content
+	List       []agency.FileDiff   `json:"list"`          // with list or file; a file that moved is one
+	Files      []agency.FileChange `json:"files"`         // the files that differ, at most 2000
+	Patch      string              `json:"patch"`         // as git writes it, safe for a terminal; empty with list
+	Truncated  bool                `json:"truncated"`     // the patch is cut off, or files are left out
+	LeftOut    agency.LeftOut      `json:"left_out"`      // files that were not compared, because they are too many or too large
 }

@@ -18,10 +18,10 @@ type Envelope struct {
 
 // Problem is an error in JSON.
 type Problem struct {
-	Code    agency.Code    `json:"code"`
-	Message string         `json:"message"`
-	Hint    string         `json:"hint,omitempty"` // what the user can do
-	Details map[string]any `json:"details"`
+	Code    agency.Code    `json:"code"`           // what kind of error it is
+	Message string         `json:"message"`        // what happened, for people; may quote an agent or a repository: untrusted
+	Hint    string         `json:"hint,omitempty"` // what the user can do, most often a command; left out when nothing is known
+	Details map[string]any `json:"details"`        // an object with more about the error; empty for most
 }
 
 // Success wraps data.

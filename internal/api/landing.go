@@ -12,23 +12,23 @@ type MergeRunRequest struct {
 	DryRun             bool   `json:"dry_run,omitempty"`             // make and check the commit, and move nothing
 	NoVerify           bool   `json:"no_verify,omitempty"`           // do not run the target's checks
 	Approve            bool   `json:"approve,omitempty"`             // even if the work changes what the checks run
-	Undo               string `json:"undo,omitempty"`                // the id of a landing
+	Undo               string `json:"undo,omitempty"`                // the id of a landing to take back
 	Landed             bool   `json:"landed,omitempty"`              // return the landing by which the target already has the work, instead of an error
 
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the checks
 	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
 }
 
-// MergeRunResponse describes a landing. In a dry run its id is empty, and nothing moved.
+// MergeRunResponse describes a landing.
 type MergeRunResponse struct {
-	Run      Run                 `json:"run"`
-	Landing  agency.Landing      `json:"landing"`
-	Commits  []agency.Commit     `json:"commits"` // that the target got, the newest first
-	Files    []agency.FileChange `json:"files"`   // in which the target changed
-	Branch   string              `json:"branch"`  // of the run; empty when it was deleted
-	Removed  bool                `json:"removed"` // the run was removed once it had landed
-	Already  bool                `json:"already"` // it had landed, or with undo had been taken back, before; nothing changed
-	Warnings []string            `json:"warnings"`
+	Run      Run                 `json:"run"`      // as it is afterwards
+	Landing  agency.Landing      `json:"landing"`  // what was recorded; of a dry run the id is empty, and nothing moved
+	Commits  []agency.Commit     `json:"commits"`  // that the target got, the newest first
+	Files    []agency.FileChange `json:"files"`    // in which the target changed
+	Branch   string              `json:"branch"`   // the run's branch; empty when it was deleted
+	Removed  bool                `json:"removed"`  // the run was removed once it had landed
+	Already  bool                `json:"already"`  // it had landed, or with undo had been taken back, before; nothing changed
+	Warnings []string            `json:"warnings"` // what did not go as asked, though the work landed
 }
 
 // ReviewRunRequest asks what a run would bring into a branch.
@@ -42,21 +42,21 @@ type ReviewRunRequest struct {
 
 // ReviewRunResponse is what a run would bring into a branch. Its texts are untrusted.
 type ReviewRunResponse struct {
-	Run         Run                  `json:"run"`
-	Target      string               `json:"target"`
-	Method      agency.LandingMethod `json:"method"`      // empty when it cannot be tried, as is target
+	Run         Run                  `json:"run"`         // whose work it is
+	Target      string               `json:"target"`      // the branch that it would land in; empty when it cannot be tried
+	Method      agency.LandingMethod `json:"method"`      // how its commits would become commits of the target; empty when it cannot be tried
 	Commits     []agency.Commit      `json:"commits"`     // that the target does not have, the newest first
 	Files       []agency.FileChange  `json:"files"`       // in which the target would change, with what is not committed
-	Uncommitted []agency.FileChange  `json:"uncommitted"` // a part of files
+	Uncommitted []agency.FileChange  `json:"uncommitted"` // those of files that are not committed
 	Nested      []string             `json:"nested"`      // repositories in the worktree with work of their own, which cannot land
 	Conflicts   []string             `json:"conflicts"`   // files that conflict with the target
 	Obstacle    string               `json:"obstacle"`    // why it cannot land now; empty when nothing is in the way
-	Code        agency.Code          `json:"code"`        // of the obstacle; empty for none
+	Code        agency.Code          `json:"code"`        // the kind of the obstacle; empty for none
 	Hint        string               `json:"hint"`        // what helps against the obstacle
 	Checkout    string               `json:"checkout"`    // the worktree that has the target checked out; empty for none
 	Summary     string               `json:"summary"`     // what the agent reports of its work
-	HowToTest   string               `json:"how_to_test"` // likewise
-	Risks       []string             `json:"risks"`       // likewise
+	HowToTest   string               `json:"how_to_test"` // what the agent reports: how to check its work
+	Risks       []string             `json:"risks"`       // what the agent reports: what may go wrong with it
 	Landings    []agency.Landing     `json:"landings"`    // of the run so far, the oldest first
 	Comments    []agency.LineComment `json:"comments"`    // on the work, without discarded ones
 	Message     string               `json:"message"`     // what comment.send would send now; empty when there is nothing to send
@@ -75,7 +75,7 @@ type CommentRequest struct {
 	Line int    `json:"line"`           // the first line, from 1
 	Last int    `json:"last,omitempty"` // the last line; default: line
 	Old  bool   `json:"old,omitempty"`  // lines that the run deleted, as they were counted before it
-	Text string `json:"text"`
+	Text string `json:"text"`           // the comment, at most 8 KiB
 }
 
 // AddCommentsRequest records comments on lines of a run's work, which the agent gets by
@@ -83,7 +83,7 @@ type CommentRequest struct {
 type AddCommentsRequest struct {
 	Run      string           `json:"run"`            // its name, handle or id
 	Into     string           `json:"into,omitempty"` // the branch that it would land in; default: as for a landing
-	Comments []CommentRequest `json:"comments"`
+	Comments []CommentRequest `json:"comments"`       // one or more
 }
 
 // DiscardCommentsRequest takes comments back that the agent does not have.
@@ -102,25 +102,25 @@ type SendCommentsRequest struct {
 
 // CommentsResponse holds the comments that were changed. Their texts are untrusted.
 type CommentsResponse struct {
-	Run      Run                  `json:"run"`
-	Comments []agency.LineComment `json:"comments"`
+	Run      Run                  `json:"run"`      // whose work it is
+	Comments []agency.LineComment `json:"comments"` // those that were added or taken back
 }
 
 // SendCommentsResponse is how far the message got, as SendInputResponse does. Comments of a message
 // that is still in the input box keep the state sending.
 type SendCommentsResponse struct {
-	Run       Run                  `json:"run"`
-	Comments  []agency.LineComment `json:"comments"`
-	Confirmed bool                 `json:"confirmed"`
-	Effect    string               `json:"effect"`
-	Composer  string               `json:"composer"`
+	Run       Run                  `json:"run"`       // whose agent got them
+	Comments  []agency.LineComment `json:"comments"`  // those of the message
+	Confirmed bool                 `json:"confirmed"` // agency saw the agent accept the message
+	Effect    string               `json:"effect"`    // when confirmed: prompt, turn, read, ended or taken; else composer, output, written or none
+	Composer  string               `json:"composer"`  // with composer: the text in the agent's input box
 }
 
 // SessionPart is an agent whose work is a part of that of others.
 type SessionPart struct {
-	Agent string       `json:"agent"`
-	RunID agency.RunID `json:"run_id"`
-	Of    []string     `json:"of"` // the agents that have its work
+	Agent string       `json:"agent"`  // its id
+	RunID agency.RunID `json:"run_id"` // the id of its run
+	Of    []string     `json:"of"`     // the agents that have its work
 }
 
 // ReviewSessionRequest asks what a session would bring into a branch.
@@ -134,9 +134,9 @@ type ReviewSessionRequest struct {
 
 // ReviewSessionResponse holds a review of each completed agent whose work no other agent has.
 type ReviewSessionResponse struct {
-	SessionID agency.SessionID    `json:"session_id"`
-	Reviews   []ReviewRunResponse `json:"reviews"` // in the order in which they would land
-	Parts     []SessionPart       `json:"parts"`   // the other completed agents, whose work lands with those
+	SessionID agency.SessionID    `json:"session_id"` // the id of the session
+	Reviews   []ReviewRunResponse `json:"reviews"`    // in the order in which they would land
+	Parts     []SessionPart       `json:"parts"`      // the other completed agents, whose work lands with those
 }
 
 // MergeSessionRequest brings the work of a session that has settled into a branch.
@@ -157,7 +157,7 @@ type MergeSessionRequest struct {
 
 // MergeSessionResponse describes the landings of a session.
 type MergeSessionResponse struct {
-	SessionID agency.SessionID   `json:"session_id"`
-	Landings  []MergeRunResponse `json:"landings"` // in their order
-	Parts     []SessionPart      `json:"parts"`    // agents whose work landed with that of others
+	SessionID agency.SessionID   `json:"session_id"` // the id of the session
+	Landings  []MergeRunResponse `json:"landings"`   // in their order
+	Parts     []SessionPart      `json:"parts"`      // agents whose work landed with that of others
 }

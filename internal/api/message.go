@@ -10,23 +10,23 @@ import (
 // SendMessageRequest sends a message. The sender is the run that the caller's token proves, or else
 // the user.
 type SendMessageRequest struct {
-	Type    string          `json:"msg_type"`
-	To      agency.Target   `json:"to"`
-	Payload json.RawMessage `json:"payload"` // an object
-	ReplyTo string          `json:"reply_to,omitempty"`
+	Type    string          `json:"msg_type"`           // what it is about: words of lower-case letters with dots between them, such as help.request
+	To      agency.Target   `json:"to"`                 // where it goes
+	Payload json.RawMessage `json:"payload"`            // an object, at most 64 KiB
+	ReplyTo string          `json:"reply_to,omitempty"` // the message that it answers, by its id or the id's end, from the caller's inbox; empty for none
 }
 
 // SendMessageResponse lists the recipients of the message. Without any, it is a dead letter.
 type SendMessageResponse struct {
-	ID         string   `json:"id"`
-	Recipients []string `json:"recipients"`
-	Dead       string   `json:"dead"` // why there are no recipients; empty when there are
+	ID         string   `json:"id"`         // of the message
+	Recipients []string `json:"recipients"` // the ids of runs, or user
+	Dead       string   `json:"dead"`       // why there are no recipients; empty when there are
 }
 
 // PollMessagesRequest asks for the messages in the caller's inbox.
 type PollMessagesRequest struct {
-	Limit  int   `json:"limit,omitempty"`   // 0 means 100
-	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the first message; 0 means not at all
+	Limit  int   `json:"limit,omitempty"`   // how many, at most 100; 0 means 100
+	WaitMS int64 `json:"wait_ms,omitempty"` // how long to wait for the first message, in milliseconds, at most ten minutes; 0 means not at all
 	// Since leaves out the user's messages that were sent before; a run always gets all of its own.
 	Since *time.Time `json:"since,omitempty"`
 }
@@ -40,7 +40,7 @@ func (r PollMessagesRequest) after(passed time.Duration) any {
 
 // MessagesResponse holds messages, oldest first.
 type MessagesResponse struct {
-	Messages []agency.Message `json:"messages"`
+	Messages []agency.Message `json:"messages"` // the oldest first
 }
 
 // AckMessagesRequest acknowledges messages that the caller has dealt with.
@@ -50,7 +50,7 @@ type AckMessagesRequest struct {
 
 // AckMessagesResponse counts the messages that this request acknowledged.
 type AckMessagesResponse struct {
-	Acked int `json:"acked"`
+	Acked int `json:"acked"` // how many messages this request acknowledged
 }
 
 // ListMessagesRequest lists messages without acknowledging them. A run sees only its own inbox.
@@ -61,7 +61,7 @@ type ListMessagesRequest struct {
 
 // ChangeTagsRequest adds tags to a run and removes others.
 type ChangeTagsRequest struct {
-	Run    string   `json:"run"`
-	Add    []string `json:"add,omitempty"`
-	Remove []string `json:"remove,omitempty"`
+	Run    string   `json:"run"`              // its name, handle or id
+	Add    []string `json:"add,omitempty"`    // tags that the run gets
+	Remove []string `json:"remove,omitempty"` // tags that it loses
 }

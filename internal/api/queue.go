@@ -19,21 +19,21 @@ type AddToQueueRequest struct {
 type ListQueueRequest struct {
 	Run  string `json:"run,omitempty" jsonschema:"only this run, with what happened to it before; its name, handle or id"`
 	Into string `json:"into,omitempty" jsonschema:"only the queue of this branch"`
-	Dir  string `json:"dir,omitempty"` // in the repository; empty is every repository
+	Dir  string `json:"dir,omitempty"` // a folder in the repository; empty is every repository
 	All  bool   `json:"all,omitempty"` // also entries that have left their queue
 }
 
 // QueueItem is an entry with its place.
 type QueueItem struct {
-	Entry    agency.QueueEntry `json:"entry"`
+	Entry    agency.QueueEntry `json:"entry"`    // the record
 	Position int               `json:"position"` // 1 is the next; 0 for one that waits for an agent or a person, or has left the queue
 	Why      string            `json:"why"`      // why it is where it is, and what helps
 }
 
 // QueueResponse holds entries in the order of their queues, and the queues.
 type QueueResponse struct {
-	Entries []QueueItem    `json:"entries"`
-	Queues  []agency.Queue `json:"queues"`
+	Entries []QueueItem    `json:"entries"` // in the order of their queues
+	Queues  []agency.Queue `json:"queues"`  // those of the entries; of queue.pause also the named one
 }
 
 // ChangeQueueRequest changes entries of landing queues.
@@ -48,7 +48,7 @@ type ChangeQueueRequest struct {
 
 // PauseQueueRequest stops a queue from landing anything, or has it go on.
 type PauseQueueRequest struct {
-	Dir    string `json:"dir"`              // in the repository
+	Dir    string `json:"dir"`              // a folder in the repository
 	Into   string `json:"into,omitempty"`   // the branch; default: every queue of the repository that has entries
 	Resume bool   `json:"resume,omitempty"` // go on
 

@@ -11,39 +11,37 @@ import (
 
 // Run is a run with its derived status: a row of ls, and the answer of most operations.
 type Run struct {
-	ID         agency.RunID      `json:"id"`
-	Handle     string            `json:"handle"`
-	Name       string            `json:"name"`
-	Type       string            `json:"type"`
-	Status     agency.Label      `json:"status"`
-	Summary    string            `json:"summary"`
-	Problem    string            `json:"problem"`
-	Since      time.Time         `json:"since"`
-	State      agency.State      `json:"state"`
-	Attempt    int               `json:"attempt"`
-	ExitCode   *int              `json:"exit_code"`
-	Signal     string            `json:"signal"`
-	ErrorCode  agency.Code       `json:"error_code"` // empty unless its newest attempt failed
-	Error      string            `json:"error"`
-	Repo       string            `json:"repo"`
-	Branch     string            `json:"branch"`
-	BaseCommit string            `json:"base_commit"`
-	Worktree   string            `json:"worktree_path"`
-	Standby    bool              `json:"standby"` // the worktree was made ahead of the run
-	RunDir     string            `json:"run_dir"`
-	Runner     string            `json:"runner"`
-	RunnerKind agency.RunnerKind `json:"runner_kind"`
-	Model      string            `json:"model"`
-	Headless   bool              `json:"headless"` // its mode is headless
-	Mode       agency.Mode       `json:"mode"`     // how agency speaks with its agent
-	Tags       []string          `json:"tags"`
-	// Decided is the basis of the status: record, process, contract, message, clock, or a source of
-	// evidence.
-	Decided      agency.DecidedBy `json:"decided_by"`
-	Request      *agency.Request  `json:"request"`         // what the agent's program waits for; null when it waits for nothing
-	Conversation string           `json:"conversation_id"` // the agent's own id of its conversation; empty when unknown
-	Usage        agency.Usage     `json:"usage"`           // of the conversation, as the agent reports it; null means unknown
-	StallAfterMS int64            `json:"stall_after_ms"`  // 0 means as configured
+	ID           agency.RunID      `json:"id"`              // r_ and a ULID; no other run ever has it
+	Handle       string            `json:"handle"`          // the readable name that agency gave it, such as 1122-fix-login-a1b2
+	Name         string            `json:"name"`            // the name that the user gave it; empty for none
+	Type         string            `json:"type"`            // one word for the kind of task; empty for none
+	Status       agency.Label      `json:"status"`          // the word that agency ls shows
+	Summary      string            `json:"summary"`         // what the agent asks or reports, or else why the run has its status; may be empty; untrusted
+	Problem      string            `json:"problem"`         // "invalid status file: why", or that the wrapper does not answer; empty when all is fine
+	Since        time.Time         `json:"since"`           // when agency observed what decides the status
+	State        agency.State      `json:"state"`           // what the process of the newest attempt does
+	Attempt      int               `json:"attempt"`         // the number of the newest attempt, from 1
+	ExitCode     *int              `json:"exit_code"`       // of the newest attempt; null until its runner has exited by itself
+	Signal       string            `json:"signal"`          // the signal that ended the newest attempt, such as SIGKILL; empty when none did
+	ErrorCode    agency.Code       `json:"error_code"`      // the kind of failure of its newest attempt; empty unless that failed, and for a runner that failed by itself
+	Error        string            `json:"error"`           // why the newest attempt failed, in words; empty unless it failed; untrusted
+	Repo         string            `json:"repo"`            // the root of its repository: the main worktree, or the git directory of a bare one
+	Branch       string            `json:"branch"`          // the branch that agency made for it, without refs/heads/
+	BaseCommit   string            `json:"base_commit"`     // the commit that it began at
+	Worktree     string            `json:"worktree_path"`   // the absolute path of its worktree
+	Standby      bool              `json:"standby"`         // the worktree was made ahead of the run
+	RunDir       string            `json:"run_dir"`         // the absolute path of its run directory: prompt, logs and records
+	Runner       string            `json:"runner"`          // the name of its runner: the kind, or the name of a custom one in the configuration
+	RunnerKind   agency.RunnerKind `json:"runner_kind"`     // the name of a coding agent such as claude_code, or shell, or custom
+	Model        string            `json:"model"`           // what its agent reports, or else what was asked for; empty when neither is known
+	Headless     bool              `json:"headless"`        // its mode is headless
+	Mode         agency.Mode       `json:"mode"`            // how agency speaks with its agent
+	Tags         []string          `json:"tags"`            // words by which runs are chosen
+	Decided      agency.DecidedBy  `json:"decided_by"`      // what decided the status
+	Request      *agency.Request   `json:"request"`         // what the agent's program waits for; null when it waits for nothing
+	Conversation string            `json:"conversation_id"` // the agent's own id of its conversation; empty when unknown
+	Usage        agency.Usage      `json:"usage"`           // of the conversation, as the agent reports it
+	StallAfterMS int64             `json:"stall_after_ms"`  // how long its agent may give no sign before it counts as stalled, in milliseconds; 0 means as configured
 	// StuckIntervals is how many intervals of the watchdog without a sign of life are too many; 0
 	// means as configured.
 	StuckIntervals int    `json:"stuck_intervals"`
@@ -62,18 +60,18 @@ type Run struct {
 	// Limits are what enforces the resources of the newest attempt, and which it reached; null without
 	// limits.
 	Limits   *agency.LimitUse `json:"limits"`
-	PRNumber *int             `json:"pr_number"`
+	PRNumber *int             `json:"pr_number"` // the number of its pull request; null when agency knows none
 	// PR is its pull request, as it was when agency last looked; null when it knows none.
 	PR *agency.PullRequest `json:"pr"`
 	// Diff is what the run changed since its base, as counted when its agent last rested or ended;
 	// null before that.
 	Diff      *agency.ChangeSize `json:"diff"`
-	Flag      *agency.Flag       `json:"flag"` // why the user or an agent must look at the run; null when it has no flag
-	Session   string             `json:"tmux_session"`
-	CreatedAt time.Time          `json:"created_at"`
-	StartedAt *time.Time         `json:"started_at"`
-	EndedAt   *time.Time         `json:"ended_at"`
-	RemovedAt *time.Time         `json:"removed_at"`
+	Flag      *agency.Flag       `json:"flag"`         // why the user or an agent must look at the run; null when it has no flag
+	Session   string             `json:"tmux_session"` // the name of its tmux session, whether there is one or not
+	CreatedAt time.Time          `json:"created_at"`   // when it was recorded
+	StartedAt *time.Time         `json:"started_at"`   // when the runner of the newest attempt started; null before
+	EndedAt   *time.Time         `json:"ended_at"`     // when the newest attempt ended; null before
+	RemovedAt *time.Time         `json:"removed_at"`   // when it was removed; null until then
 	// Unrecorded is true when the state of the newest attempt is not in the record yet, because it
 	// cannot be written to the disk.
 	Unrecorded bool `json:"unrecorded"`
@@ -164,22 +162,22 @@ func FindRun(ctx context.Context, c *Client, ref string) (*Run, error) {
 
 // ShowRunResponse is everything about one run.
 type ShowRunResponse struct {
-	Run      Run              `json:"run"`
-	Contract *agency.Contract `json:"runner_status"` // the content of the agent's status file; null without a readable one
-	StatusAt time.Time        `json:"runner_status_at"`
+	Run      Run              `json:"run"`              // as it is now
+	Contract *agency.Contract `json:"runner_status"`    // the content of the agent's status file; null without a readable one
+	StatusAt time.Time        `json:"runner_status_at"` // when agency first saw the status file as it is now
 	// Requests are all requests that the agent's program waits for, first the one that its terminal
 	// shows; never null.
 	Requests   []agency.Request     `json:"requests"`
-	Attempts   []agency.Attempt     `json:"attempts"`
-	Steps      []agency.Step        `json:"steps"`
-	Inputs     []agency.Input       `json:"inputs"`
-	Git        *agency.GitFacts     `json:"git"`         // null when the worktree is gone or cannot be read
+	Attempts   []agency.Attempt     `json:"attempts"`    // the oldest first
+	Steps      []agency.Step        `json:"steps"`       // of making the newest attempt, in their order
+	Inputs     []agency.Input       `json:"inputs"`      // the files that the spec names, as they were at the start
+	Git        *agency.GitFacts     `json:"git"`         // the state of its worktree, as git sees it; null when the worktree is gone or cannot be read
 	GitProblem string               `json:"git_problem"` // why git is null, unless the run is removed
 	Checks     []agency.CheckResult `json:"checks"`      // the newest verdict of each check on its work; never null
 	Connected  bool                 `json:"connected"`   // the wrapper is connected to the daemon now
-	LastOutput *time.Time           `json:"last_output"`
-	PromptPath string               `json:"prompt_path"`
-	LogPath    string               `json:"log_path"`
+	LastOutput *time.Time           `json:"last_output"` // when the agent last printed something; null when never
+	PromptPath string               `json:"prompt_path"` // of the file with the task
+	LogPath    string               `json:"log_path"`    // of the newest attempt's log
 	LogLost    int64                `json:"log_lost"`    // bytes that are missing in the log, because they could not be written to the disk
-	OutputPath string               `json:"output_path"` // the run's result; empty while there is none
+	OutputPath string               `json:"output_path"` // of the run's result, output.md; empty while there is none
 }

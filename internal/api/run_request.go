@@ -14,38 +14,37 @@ type RunRequest struct {
 
 // CreateRunRequest asks for a new run.
 type CreateRunRequest struct {
-	Spec   agency.Spec    `json:"spec"`
+	Spec   agency.Spec    `json:"spec"`             // what to do, and how
 	Dir    string         `json:"dir"`              // the caller's working directory
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the runner
 	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
 }
 
-// CreateRunResponse holds the new run. Warnings list what the repository wants in a worktree and
-// this one did not get.
+// CreateRunResponse holds the new run.
 type CreateRunResponse struct {
-	Run      Run      `json:"run"`
-	Warnings []string `json:"warnings"`
+	Run      Run      `json:"run"`      // the new run, whose runner has started
+	Warnings []string `json:"warnings"` // what the repository wants in a worktree and this one did not get
 }
 
 // RunResponse holds one run after an operation.
 type RunResponse struct {
-	Run Run `json:"run"`
+	Run Run `json:"run"` // as it is afterwards
 }
 
-// StopRunResponse holds a run that has ended. Stopped is false when it had ended before.
+// StopRunResponse holds a run that has ended.
 type StopRunResponse struct {
-	Run     Run  `json:"run"`
-	Stopped bool `json:"stopped"`
+	Run     Run  `json:"run"`     // as it is at its end
+	Stopped bool `json:"stopped"` // this request ended it; false when it had ended before
 }
 
 // ListRunsRequest selects runs.
 type ListRunsRequest struct {
-	Dir     string   `json:"dir,omitempty"` // only runs of the repository of this directory; empty means all repositories
-	Run     string   `json:"run,omitempty"` // only this run; empty means all
-	Removed bool     `json:"removed,omitempty"`
-	Status  []string `json:"status,omitempty"` // only runs with these statuses; empty means all
-	Tag     string   `json:"tag,omitempty"`
-	Fields  []string `json:"fields,omitempty"` // only these fields of each run; empty means all
+	Dir     string   `json:"dir,omitempty"`     // only runs of the repository of this directory; empty means all repositories
+	Run     string   `json:"run,omitempty"`     // only this run; empty means all
+	Removed bool     `json:"removed,omitempty"` // removed runs too
+	Status  []string `json:"status,omitempty"`  // only runs with these statuses; empty means all
+	Tag     string   `json:"tag,omitempty"`     // only runs with this tag; empty means all
+	Fields  []string `json:"fields,omitempty"`  // only these fields of each run; empty means all
 	// Order is "need" for the order of agency ls: first the runs that need a user, the longest waiting
 	// on top, then the others, newest first. Empty means oldest first.
 	Order  string `json:"order,omitempty"`
@@ -58,7 +57,7 @@ const OrderByNeed = "need"
 
 // ListRunsResponse holds runs in the order of the request.
 type ListRunsResponse struct {
-	Runs  []Run `json:"runs"`
+	Runs  []Run `json:"runs"`            // in the order of the request
 	Total int   `json:"total,omitempty"` // with an offset or a limit: how many there are without them
 }
 
@@ -71,7 +70,7 @@ type SendInputRequest struct {
 
 // SendInputResponse is the result of typing a message.
 type SendInputResponse struct {
-	RunID     agency.RunID `json:"run_id"`
+	RunID     agency.RunID `json:"run_id"`    // the id of the run
 	Delivered bool         `json:"delivered"` // the text was typed
 	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
 	Effect    string       `json:"effect"`    // when confirmed: prompt, turn, read, ended or taken; else composer, output, written or none
@@ -82,7 +81,7 @@ type SendInputResponse struct {
 // terminal shows a dialog, and for another attempt than the client saw.
 type PressKeysRequest struct {
 	Run      string   `json:"run" jsonschema:"its name, handle or id"`
-	Attempt  int      `json:"attempt"`
+	Attempt  int      `json:"attempt"`             // the attempt that the client saw; it is refused when there is a newer one
 	PromptID string   `json:"prompt_id,omitempty"` // of the request that is open; while one is, other keys are refused
 	Text     string   `json:"text,omitempty"`      // without control characters
 	Keys     []string `json:"keys,omitempty"`      // enter, tab, backtab, escape, space, backspace, delete, arrows (up), home, end, page-up, page-down, ctrl-a to ctrl-z
@@ -90,8 +89,8 @@ type PressKeysRequest struct {
 
 // PressKeysResponse names the run that got the keys.
 type PressKeysResponse struct {
-	RunID   agency.RunID `json:"run_id"`
-	Attempt int          `json:"attempt"`
+	RunID   agency.RunID `json:"run_id"`  // the id of the run
+	Attempt int          `json:"attempt"` // the attempt that got them
 }
 
 // ResumeRunRequest starts another attempt of a run.
@@ -107,14 +106,13 @@ type ResumeRunRequest struct {
 	Config  string         `json:"config,omitempty"`   // the caller's configuration file; empty means the default one
 }
 
-// ResumeRunResponse holds the run with its new attempt. Continued reports whether the agent
-// continues the conversation of the attempt before; Note explains why not.
+// ResumeRunResponse holds the run with its new attempt.
 type ResumeRunResponse struct {
-	Run       Run           `json:"run"`
-	Continued bool          `json:"continued"`
-	Note      string        `json:"note"`
-	Snapshot  *agency.Saved `json:"snapshot"`
-	Warnings  []string      `json:"warnings"` // what the repository wants in a worktree and this one did not get
+	Run       Run           `json:"run"`       // with its new attempt
+	Continued bool          `json:"continued"` // the agent continues the conversation of the attempt before
+	Note      string        `json:"note"`      // why it does not continue; empty when it does
+	Snapshot  *agency.Saved `json:"snapshot"`  // with fresh: the work that was saved first; null when there was nothing to save
+	Warnings  []string      `json:"warnings"`  // what the repository wants in a worktree and this one did not get
 }
 
 // RemoveRunRequest removes a run.
@@ -127,14 +125,14 @@ type RemoveRunRequest struct {
 
 // RemoveRunResponse describes what was removed and what was kept.
 type RemoveRunResponse struct {
-	ID        agency.RunID  `json:"id"`
-	State     agency.State  `json:"state"`
-	Removed   bool          `json:"removed"`
-	Already   bool          `json:"already"` // it was removed before
-	RemovedAt time.Time     `json:"removed_at"`
-	Snapshot  *agency.Saved `json:"snapshot"`
-	Branch    string        `json:"branch"` // empty when it was deleted
-	Warnings  []string      `json:"warnings"`
+	ID        agency.RunID  `json:"id"`         // the id of the run
+	State     agency.State  `json:"state"`      // of its newest attempt
+	Removed   bool          `json:"removed"`    // always true: what cannot be removed is an error
+	Already   bool          `json:"already"`    // it was removed before
+	RemovedAt time.Time     `json:"removed_at"` // when it was removed
+	Snapshot  *agency.Saved `json:"snapshot"`   // the work that was saved first; null when there was nothing to save
+	Branch    string        `json:"branch"`     // the branch that stays; empty when it was deleted
+	Warnings  []string      `json:"warnings"`   // what was gone already, or stays
 }
 
 // FlagRunRequest flags a run. It replaces a flag with another reason.
@@ -145,16 +143,15 @@ type FlagRunRequest struct {
 
 // FlagRunResponse holds a run after its flag was set or removed.
 type FlagRunResponse struct {
-	Run Run          `json:"run"`
+	Run Run          `json:"run"` // as it is afterwards
 	Was *agency.Flag `json:"was"` // the flag before; null when there was none
 }
 
-// WaitRunsRequest waits until every run has one of the statuses in For, or is settled when For is
-// empty.
+// WaitRunsRequest waits until every run has one of some statuses, or is settled.
 type WaitRunsRequest struct {
-	Runs      []string `json:"runs"`
-	For       []string `json:"for,omitempty"`
-	TimeoutMS int64    `json:"timeout_ms,omitempty"` // 0 means no limit
+	Runs      []string `json:"runs"`                 // names, handles or ids
+	For       []string `json:"for,omitempty"`        // the statuses to wait for, any of them; empty means until each run is settled
+	TimeoutMS int64    `json:"timeout_ms,omitempty"` // how long, in milliseconds; 0 means no limit
 }
 
 func (r WaitRunsRequest) time() time.Duration { return time.Duration(r.TimeoutMS) * time.Millisecond }
@@ -166,8 +163,8 @@ func (r WaitRunsRequest) after(passed time.Duration) any {
 
 // WaitRunsResponse holds the runs as they were when the wait ended.
 type WaitRunsResponse struct {
-	Runs     []Run `json:"runs"`
-	TimedOut bool  `json:"timed_out"`
+	Runs     []Run `json:"runs"`      // as they were when the wait ended, in the order of the request, without agents of sessions that have not begun
+	TimedOut bool  `json:"timed_out"` // the time was up before all runs were there
 }
 
 // AttachRunResponse is where a run's terminal is. The client builds the command that shows it,

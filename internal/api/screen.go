@@ -11,7 +11,7 @@ import (
 type ShowScreenRequest struct {
 	Run     string `json:"run" jsonschema:"its name, handle or id"`
 	Seen    string `json:"seen,omitempty"`       // the revision that the client has; empty is none
-	Wait    int64  `json:"timeout_ms,omitempty"` // how long to wait for another; 0 means no limit
+	Wait    int64  `json:"timeout_ms,omitempty"` // how long to wait for another, in milliseconds; 0 means no limit
 	History int    `json:"history,omitempty"`    // how many rows that scrolled off the screen come with it, at most 2000
 }
 
@@ -25,8 +25,8 @@ func (r ShowScreenRequest) after(passed time.Duration) any {
 // ShowScreenResponse is what the terminal of a run shows, or the end of its log when it has none. It
 // is the screen that the client has seen when the time is over.
 type ShowScreenResponse struct {
-	RunID    agency.RunID  `json:"run_id"`
-	Attempt  int           `json:"attempt"`
-	Screen   agency.Screen `json:"screen"`
-	TimedOut bool          `json:"timed_out"`
+	RunID    agency.RunID  `json:"run_id"`    // the id of the run
+	Attempt  int           `json:"attempt"`   // the attempt that the screen is of
+	Screen   agency.Screen `json:"screen"`    // what it shows
+	TimedOut bool          `json:"timed_out"` // the time was up, and the screen is the one that the client has
 }

@@ -74,8 +74,8 @@ type EventsQuery struct {
 // LogsQuery selects the bytes of a log.
 type LogsQuery struct {
 	Run     string `json:"run" jsonschema:"its name, handle, id, or a unique prefix of one of these"`
-	Stream  string `json:"stream,omitempty"`  // runner, stdout, stderr or wire; empty means runner
-	Attempt int    `json:"attempt,omitempty"` // 0 means the newest
+	Stream  string `json:"stream,omitempty"`  // which log: runner, stdout, stderr or wire; empty means runner
+	Attempt int    `json:"attempt,omitempty"` // of which attempt; 0 means the newest
 	Since   int64  `json:"since,omitempty"`   // only what was written since, in Unix milliseconds; 0 means all
 	Offset  *int64 `json:"offset,omitempty"`  // the first byte to send, counted from the first byte ever written; overrides since
 	Follow  bool   `json:"follow,omitempty"`  // go on until the attempt has ended

@@ -16,17 +16,16 @@ type VerifyRunRequest struct {
 	Config  string         `json:"config,omitempty"`   // the caller's configuration file; empty means the default one
 }
 
-// VerifyRunResponse holds the verdicts. Commit is what was checked: the source, or its merge with
-// the target.
+// VerifyRunResponse holds the verdicts.
 type VerifyRunResponse struct {
-	Run      Run                  `json:"run"`
-	Target   string               `json:"target"` // the branch whose checks they are
-	Source   string               `json:"source"` // the commit of the run's work
-	Commit   string               `json:"commit"`
-	Merged   bool                 `json:"merged"`
-	Passed   bool                 `json:"passed"` // every check passed
-	Checks   []agency.CheckResult `json:"checks"` // in the order of agency.toml
-	Warnings []string             `json:"warnings"`
+	Run      Run                  `json:"run"`      // as it is afterwards
+	Target   string               `json:"target"`   // the branch whose checks they are
+	Source   string               `json:"source"`   // the commit of the run's work
+	Commit   string               `json:"commit"`   // what was checked: the source, or its merge with the target
+	Merged   bool                 `json:"merged"`   // the work was checked as merged with the target
+	Passed   bool                 `json:"passed"`   // every check passed
+	Checks   []agency.CheckResult `json:"checks"`   // in the order of agency.toml
+	Warnings []string             `json:"warnings"` // what did not go as asked, though the checks ran
 }
 
 // ShowCheckRequest reads the output of the newest execution of a check on the work of a run.
@@ -38,8 +37,8 @@ type ShowCheckRequest struct {
 
 // ShowCheckResponse holds the end of the output of a check.
 type ShowCheckResponse struct {
-	RunID     agency.RunID       `json:"run_id"`
-	Check     agency.CheckResult `json:"check"`
+	RunID     agency.RunID       `json:"run_id"`    // the id of the run
+	Check     agency.CheckResult `json:"check"`     // its newest verdict on the work
 	Output    string             `json:"output"`    // untrusted; safe for a terminal
 	Truncated bool               `json:"truncated"` // the output is longer
 }
