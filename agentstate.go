@@ -121,7 +121,7 @@ func (t *AgentError) Words() string {
 type Request struct {
 	ID         string      `json:"id"`         // the agent's own, or one made of its text; empty while neither exists
 	Kind       RequestKind `json:"kind"`       // what kind of answer it needs
-	Tool       string      `json:"tool"`       // the tool that it wants to use; empty unless it asks for permission
+	Tool       string      `json:"tool"`       // the tool that it is about, by the agent's name; empty when unknown
 	Text       string      `json:"text"`       // the question, or what the tool is to do; untrusted
 	At         time.Time   `json:"at"`         // when agency first observed it
 	Source     Source      `json:"source"`     // which evidence shows it

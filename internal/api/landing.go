@@ -6,7 +6,7 @@ import "agency"
 type MergeRunRequest struct {
 	Run                string `json:"run,omitempty"`                 // its name, handle or id; empty with undo
 	Into               string `json:"into,omitempty"`                // the target, a branch; default: [landing] target, the run's base, or what is checked out
-	Method             string `json:"method,omitempty"`              // squash, ff, merge or rebase; default: [landing] method
+	Method             string `json:"method,omitempty"`              // a LandingMethod: squash, ff, merge or rebase; default: [landing] method
 	Message            string `json:"message,omitempty"`             // of the commit that holds all; default: made from the run's
 	IncludeUncommitted bool   `json:"include_uncommitted,omitempty"` // land what is not committed too
 	DryRun             bool   `json:"dry_run,omitempty"`             // make and check the commit, and move nothing
@@ -112,7 +112,7 @@ type SendCommentsResponse struct {
 	Run       Run                  `json:"run"`       // whose agent got them
 	Comments  []agency.LineComment `json:"comments"`  // those of the message
 	Confirmed bool                 `json:"confirmed"` // agency saw the agent accept the message
-	Effect    string               `json:"effect"`    // when confirmed: prompt, turn, read, ended or taken; else composer, output, written or none
+	Effect    string               `json:"effect"`    // what agency saw of the message; the response of run.send has the values
 	Composer  string               `json:"composer"`  // with composer: the text in the agent's input box
 }
 
@@ -144,7 +144,7 @@ type MergeSessionRequest struct {
 	Session            string `json:"session"`                       // its id, its name, active or latest
 	Dir                string `json:"dir,omitempty"`                 // the client's folder, for active and latest
 	Into               string `json:"into,omitempty"`                // the target, a branch; default: as for the landing of a run
-	Method             string `json:"method,omitempty"`              // squash, ff, merge or rebase; default: [landing] method
+	Method             string `json:"method,omitempty"`              // a LandingMethod: squash, ff, merge or rebase; default: [landing] method
 	IncludeUncommitted bool   `json:"include_uncommitted,omitempty"` // land what is not committed too
 	DryRun             bool   `json:"dry_run,omitempty"`             // make and check each commit on the target as it is, and move nothing
 	NoVerify           bool   `json:"no_verify,omitempty"`           // do not run the target's checks

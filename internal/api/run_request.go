@@ -73,8 +73,13 @@ type SendInputResponse struct {
 	RunID     agency.RunID `json:"run_id"`    // the id of the run
 	Delivered bool         `json:"delivered"` // the text was typed
 	Confirmed bool         `json:"confirmed"` // agency saw the agent accept it
-	Effect    string       `json:"effect"`    // when confirmed: prompt, turn, read, ended or taken; else composer, output, written or none
-	Composer  string       `json:"composer"`  // with composer: the text in the agent's input box
+	// Effect is what agency saw of the text. When confirmed: prompt (the agent reported a prompt),
+	// turn (the text left its input box, and the agent works), read (the program, which reads lines,
+	// has read it), ended (the program ended) or taken (the agent acknowledged it, in its own
+	// protocol). Else: composer (the text is in its input box), output (the program printed
+	// something), written (the agent has not acknowledged it yet) or none.
+	Effect   string `json:"effect"`
+	Composer string `json:"composer"` // with composer: the text in the agent's input box
 }
 
 // PressKeysRequest types a text, and then keys, into the terminal of a run. It is refused while the

@@ -118,8 +118,8 @@ type PlanSource struct {
 	Name        string `json:"name,omitempty"`
 	Base        string `json:"base,omitempty"`         // what the agents start from: a git reference, or deps for the results of the agents before
 	MaxParallel int    `json:"max_parallel,omitempty"` // how many agents may run at once
-	OnFailure   string `json:"on_failure,omitempty"`   // stop, continue or ask
-	Land        string `json:"land,omitempty"`         // how the work of every agent lands: queue, merge or none
+	OnFailure   string `json:"on_failure,omitempty"`   // what happens when an agent fails, an OnFailure: stop, continue or ask
+	Land        string `json:"land,omitempty"`         // how the work of every agent lands, a LandBy: queue, merge or none
 }
 
 // PlanSessionRequest asks what a plan would do.
