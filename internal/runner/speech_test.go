@@ -230,7 +230,7 @@ func TestUnwritten(t *testing.T) {
 	eventually(t, "the answer", func() bool { return strings.Contains(f.log("runner"), "request 1 taken\n") })
 	f = f.die()
 	f.adopt()
-	eventually(t, "the same log", func() bool { return strings.Contains(f.log("runner"), "request 1 taken\n") })
+	eventually(t, "the same on the pane", func() bool { return strings.Contains(f.shown.String(), "request 1 taken") })
 	heard := f.raw("heard")
 	for want, times := range map[string]int{"message m2 more": 1, "answer r1 allow": 1, "interrupt i1": 0, "torn": 0} {
 		if strings.Count(heard, want) != times {

@@ -455,7 +455,7 @@ func TestEndTreeBelowTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = server.Close() }()
-	const mark = "AGENCY_TEST_MARK=dying"
+	mark := fmt.Sprintf("AGENCY_TEST_MARK=dying-%d", os.Getpid()) // another test process must not find it
 	begin := func() (wrapper agency.Process, agent int) {
 		// The agent prints its pid itself: before its exec it does not carry the mark.
 		cmd := exec.Command("sh", "-c", mark+" sh -c 'echo $$; exec sleep 100' & wait")
