@@ -8,19 +8,34 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// removeTime is how long the engine may take to remove a container.
-const removeTime = 30 * time.Second
+// How long the engine may take to remove a container, and how long to wait at most before it is asked
+// again.
+const (
+	removeTime  = 30 * time.Second
+	removeAgain = time.Minute
+)
 
-// removeContainer removes the container of an attempt that has ended, in the background: nothing of
-// the agent runs in it any more. When the engine does not answer, rm, gc and the
-// next daemon try again.
+// removeContainer removes the container of an attempt that has ended, in the background. An engine
+// that does not answer, or that refuses because it is still about to start the container, is asked
+// again until the container is gone; so do rm, gc and the next daemon.
 func (s *settler) removeContainer(r *agency.Run) {
 	if r.Sandbox.Level != agency.SandboxContainer {
 		return
 	}
 	s.life.Go(func() {
-		if err := s.endContainer(s.life.ctx, r); err != nil && s.life.ctx.Err() == nil {
-			s.log.Warn("remove the container of a run", "run", r.ID, "err", err)
+		for wait := time.Second; ; wait = min(2*wait, removeAgain) {
+			err := s.endContainer(s.life.ctx, r)
+			if err == nil || s.life.ctx.Err() != nil {
+				return
+			}
+			if wait == time.Second {
+				s.log.Warn("remove the container of a run; it is tried again", "run", r.ID, "err", err)
+			}
+			select {
+			case <-time.After(wait):
+			case <-s.life.ctx.Done():
+				return
+			}
 		}
 	})
 }

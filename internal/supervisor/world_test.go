@@ -37,6 +37,7 @@ type world struct {
 	harness  *fakeHarness
 	attempts *fakeAttempts
 	watcher  *fakeWatcher
+	sandbox  noSandbox
 	setups   []agency.SetupCommand
 	runSetup func(agency.SetupCommand) error // nil is a setup that succeeds
 	scaffold supervisor.Scaffold             // nil is the real one
@@ -106,7 +107,7 @@ func (w *world) after(d time.Duration, request func()) {
 func (w *world) start() {
 	w.t.Helper()
 	w.sup = supervisor.New(supervisor.Deps{
-		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Sandbox: noSandbox{}, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
+		Store: w.store, Git: w.git, Tmux: w.tmux, Harness: w.harness, Sandbox: &w.sandbox, Attempts: w.attempts, Watcher: w.watcher, Spool: spools{},
 		Scaffold: func(root string, prompt []byte, at time.Time) error {
 			if w.scaffold != nil {
 				return w.scaffold(root, prompt, at)
@@ -384,10 +385,15 @@ func mustRead(t *testing.T, path string) string {
 }
 
 // noSandbox is a host where no sandbox is needed.
-type noSandbox struct{ supervisor.Sandbox }
+type noSandbox struct {
+	supervisor.Sandbox
+	remove func() error // of a container
+}
 
-func (noSandbox) Check(context.Context, agency.SandboxLevel) error { return nil }
+func (n *noSandbox) Remove(context.Context, string) error { return n.remove() }
 
-func (noSandbox) Limits(agency.SandboxLevel, agency.Resources) ([]agency.EnforcedLimit, error) {
+func (*noSandbox) Check(context.Context, agency.SandboxLevel) error { return nil }
+
+func (*noSandbox) Limits(agency.SandboxLevel, agency.Resources) ([]agency.EnforcedLimit, error) {
 	return nil, nil
 }

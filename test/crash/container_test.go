@@ -42,6 +42,13 @@ func TestContainers(t *testing.T) {
 			w.await("the point "+c.point, func() bool { data, _ := os.ReadFile(w.path("killpoint.hit")); return len(data) > 0 })
 			w.awaitClient()
 			w.must("ls", "--all")
+			t.Cleanup(func() {
+				if t.Failed() {
+					left, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "*", "attempts", "*", "container.json"))
+					log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
+					t.Logf("left are %v and %v\n%s", left, containers(w, engine), log)
+				}
+			})
 			w.await("the end of the container", func() bool {
 				files, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "*", "attempts", "*", "container.json"))
 				return len(files) == 0 && len(containers(w, engine)) == 0
