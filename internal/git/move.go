@@ -323,6 +323,11 @@ func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree
 		if err := c.check(ctx, from); err != nil {
 			return err
 		}
+		if hidden, err := c.hidden(ctx, from, to); err != nil {
+			return err
+		} else if len(hidden) > 0 {
+			return overwritten(c, hidden, "would be overwritten")
+		}
 		killpoint.At("land.checked")
 		if err = move(c); err == nil {
 			break

@@ -127,6 +127,29 @@ func TestSettleMoveLeavesTheUsersFiles(t *testing.T) {
 	}
 }
 
+// A file that git was told not to look at keeps what the user wrote, also where git takes it for
+// unchanged: its size is the same, and it was written in the same second.
+func TestFastForwardLeavesHiddenFiles(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--skip-worktree", "--assume-unchanged"} {
+		m := newMoving(t)
+		sh(t, m.repo.Root, "config", "core.trustctime", "false")
+		sh(t, m.repo.Root, "update-index", flag, "a")
+		was, err := os.Lstat(m.path("a"))
+		check(t, err)
+		mine := strings.Repeat("x", int(was.Size()))
+		write(t, m.path("a"), mine)
+		check(t, os.Chtimes(m.path("a"), was.ModTime(), was.ModTime()))
+		later := time.Now().Add(time.Minute)
+		check(t, os.Chtimes(filepath.Join(m.repo.CommonDir, "index"), later, later))
+		err = m.git.FastForward(t.Context(), m.repo, m.repo.Root, "main", m.from, m.to, "test")
+		wantCode(t, err, agency.CodeTargetDirty)
+		if got := m.read("a"); got != mine {
+			t.Errorf("%s: a is %q", flag, got)
+		}
+	}
+}
+
 // Commits of the user on top of a landing, or of one that is to be taken back, do not hide how far
 // it came.
 func TestSettleMoveAndTheUsersCommits(t *testing.T) {

@@ -231,29 +231,13 @@ const (
 // holds the same.
 func (c *checkout) stateOf(ctx context.Context, s *saver, f agency.ChangedFile, to string, since time.Time) (fileState, error) {
 	at := filepath.Join(c.path, f.Path)
-	info, err := os.Lstat(at)
+	info, id, err := content(ctx, s, at, f.Path)
 	switch {
 	case missing(err) && f.From == "":
 		return fileBefore, nil
 	case missing(err):
 		return fileMissing, nil
-	case err != nil:
-		return fileUnclear, err
-	}
-	var id string
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		id, err = s.line(ctx, "hash-object", "--path="+f.Path, "--", at)
-	case mode&os.ModeSymlink != 0:
-		var target string
-		if target, err = os.Readlink(at); err == nil {
-			id, err = s.run(ctx, target, "hash-object", "--stdin", "--no-filters")
-			id = strings.TrimSpace(id)
-		}
-	default:
-		return fileUnclear, nil
-	}
-	if err != nil {
+	case err != nil || id == "":
 		return fileUnclear, err
 	}
 	written := writtenSince(info, since)
@@ -275,6 +259,25 @@ func (c *checkout) stateOf(ctx context.Context, s *saver, f agency.ChangedFile, 
 		return fileMoved, nil
 	}
 	return fileUnclear, nil
+}
+
+// content returns what is at a path of a checkout, and git's name of what it holds; empty where that
+// is neither a file nor a link.
+func content(ctx context.Context, s *saver, at, path string) (info fs.FileInfo, id string, err error) {
+	if info, err = os.Lstat(at); err != nil {
+		return nil, "", err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		id, err = s.line(ctx, "hash-object", "--path="+path, "--", at)
+	case mode&os.ModeSymlink != 0:
+		var target string
+		if target, err = os.Readlink(at); err == nil {
+			id, err = s.run(ctx, target, "hash-object", "--stdin", "--no-filters")
+			id = strings.TrimSpace(id)
+		}
+	}
+	return info, id, err
 }
 
 // writtenSince reports whether a file was last written at or after a time. Some file systems keep
