@@ -188,7 +188,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// A request whose id was used before is a new one: nobody answered it yet.
+// A request whose id was used before is a new one, which has no answer yet.
 func TestAnIDThatComesAgain(t *testing.T) {
 	t.Parallel()
 	talk := protocol.New(&events, "/work", "")

@@ -15,7 +15,7 @@ import (
 
 type sayerKey struct{}
 
-// By returns a context in which what is said to an agent is said by someone: the user, or a run.
+// By returns a context whose messages to an agent come from the given sender: the user, or a run.
 func By(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, sayerKey{}, who)
 }

@@ -424,7 +424,7 @@ func TestDeadKeys(t *testing.T) {
 	u.did("answer r_docs q1@" + stamp(-9*time.Minute) + " Short")
 }
 
-// A request that somebody else answered meanwhile is no error; another error is one.
+// A request that another client answered meanwhile is not shown as an error; other errors are.
 func TestAnsweredByAnother(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 24)

@@ -141,7 +141,7 @@ func TestSuspendedDaemon(t *testing.T) {
 }
 
 // An operation in progress, a wait and clients that follow end when their daemon is suspended. The
-// error says that the outcome is open, and the operation is completed when the daemon continues.
+// error names the outcome as open, and the operation is completed when the daemon continues.
 func TestSuspendedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
