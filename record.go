@@ -91,6 +91,8 @@ type DiffPart struct {
 	Limit int    // bytes of the patch
 	List  bool   // the files one by one, and no patch
 	File  string // the patch of this file alone, by its path now
+	// IgnoreSpace leaves lines out of the patch that differ in white space only.
+	IgnoreSpace bool
 }
 
 // Diff is the difference between two commits, or a commit and a worktree. Its texts come from the

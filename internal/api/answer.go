@@ -61,6 +61,8 @@ type DiffRunRequest struct {
 	// Base is what the work is compared with: base, the commit that the run began at, is the default;
 	// target is where it left the branch that it would land in, as agency review has it.
 	Base string `json:"base,omitempty"`
+	// IgnoreSpace leaves lines out of the patch that differ in white space only.
+	IgnoreSpace bool `json:"ignore_space,omitempty"`
 }
 
 // What the work of a run is compared with.

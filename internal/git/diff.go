@@ -60,8 +60,11 @@ func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string,
 func (l *look) patch(ctx context.Context, part agency.DiffPart, d *agency.Diff) error {
 	args := []string{
 		"diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short",
-		"--end-of-options", part.From, l.tree, "--",
 	}
+	if part.IgnoreSpace {
+		args = append(args, "--ignore-all-space")
+	}
+	args = append(args, "--end-of-options", part.From, l.tree, "--")
 	if part.File != "" {
 		at := slices.IndexFunc(d.List, func(f agency.FileDiff) bool { return f.Path == part.File || plain.Visible(f.Path) == part.File })
 		if at < 0 {

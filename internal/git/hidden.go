@@ -17,7 +17,7 @@ func (c *checkout) hidden(ctx context.Context, from, to string) ([]string, error
 		return nil, err
 	}
 	told := map[string]bool{}
-	for _, line := range strings.Split(strings.TrimSuffix(out, "\x00"), "\x00") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
 		// S: skip-worktree; a small letter: assume-unchanged.
 		if tag, path, ok := strings.Cut(line, " "); ok && (tag == "S" || strings.ToUpper(tag) != tag) {
 			told[path] = true

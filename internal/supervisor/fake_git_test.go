@@ -46,7 +46,9 @@ type fakeGit struct {
 
 const baseCommit = "0123456789012345678901234567890123456789"
 
-func (*fakeGit) Import(context.Context, agency.Repo, string, string, string, string) error { return nil }
+func (*fakeGit) Import(context.Context, agency.Repo, string, string, string, string) error {
+	return nil
+}
 
 func (g *fakeGit) Discover(_ context.Context, dir string) (agency.Repo, error) {
 	g.mu.Lock()

@@ -29,7 +29,34 @@ func (u *user) diff(_ context.Context, req api.DiffRunRequest) (api.DiffRunRespo
 	case "docs/new.md":
 		resp.Patch = "diff --git a/docs/old.md b/docs/new.md\nsimilarity index 100%\nrename from docs/old.md\nrename to docs/new.md\n"
 	}
+	if req.IgnoreSpace {
+		resp.Patch = ""
+	}
 	return resp, nil
+}
+
+// A user finds a text, copies its line, leaves white space out, and opens the file.
+func TestDiffOfAFile(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 30)
+	u.presses("d")
+	u.sees("> M login.go", "@@ 3 func Login() {")
+	u.presses("/")
+	u.types("evil")
+	u.presses("enter c")
+	u.sees("comment on login.go:22>")
+	u.presses("esc y")
+	u.sees("the line is handed to the terminal")
+	u.presses("/")
+	u.types("nowhere")
+	u.presses("enter")
+	u.sees("nowhere is not in what is shown of this file")
+	u.presses("w")
+	u.sees("spaces off", "(no lines changed)")
+	u.presses("w")
+	u.sees("+    new := 2")
+	u.presses("e")
+	u.sees("its worktree is gone")
 }
 
 // A user reads a difference file by file, comments on lines as they are and were, and sends that.

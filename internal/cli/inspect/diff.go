@@ -16,7 +16,7 @@ import (
 type diffOptions struct {
 	*command.Deps
 
-	stat, names bool
+	stat, names, ignoreSpace bool
 }
 
 // NewDiff returns the command agency diff.
@@ -34,12 +34,13 @@ run's branch.`,
 		ValidArgsFunction: d.CompleteRuns,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.stat, "stat", false, "show how many lines of each file changed, as git does")
+	cmd.Flags().BoolVarP(&o.ignoreSpace, "ignore-all-space", "w", false, "leave out lines that differ in white space only")
 	cmd.Flags().BoolVar(&o.names, "name-only", false, "show only the names of the files")
 	return cmd
 }
 
 func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
-	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20})
+	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20, IgnoreSpace: o.ignoreSpace})
 	if err != nil {
 		return err
 	}

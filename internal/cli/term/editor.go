@@ -3,9 +3,11 @@ package term
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"agency"
 )
@@ -17,6 +19,28 @@ func Editor(env []string) string {
 	return cmp.Or(e.Lookup("VISUAL"), e.Lookup("EDITOR"))
 }
 
+// EditorCommand returns the command that opens the file at an absolute path in the user's editor, on
+// a line of it; 0 is none. It runs with env.
+func EditorCommand(ctx context.Context, env []string, path string, line int) *exec.Cmd {
+	editor := Editor(env)
+	args := []string{path}
+	if words := strings.Fields(editor); line > 0 && len(words) > 0 {
+		place := fmt.Sprintf("%s:%d", path, line)
+		switch filepath.Base(words[0]) {
+		case "code", "code-insiders", "codium", "cursor", "windsurf":
+			args = []string{"--goto", place}
+		case "hx", "helix", "subl", "zed":
+			args = []string{place}
+		default: // vi and its kin, emacs, nano, kak, micro
+			args = []string{fmt.Sprintf("+%d", line), path}
+		}
+	}
+	// EDITOR can have arguments, so a shell takes it apart, as git does.
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", editor + ` "$@"`, "sh"}, args...)...)
+	cmd.Env = env
+	return cmd
+}
+
 // Edit lets the user write a text in their editor, on this process's terminal, and returns it as
 // the editor left it. what names the text in errors. It waits as long as the user writes.
 func Edit(ctx context.Context, env []string, what string) (string, error) {
@@ -26,9 +50,7 @@ func Edit(ctx context.Context, env []string, what string) (string, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "TASK.md")
-	// EDITOR can have arguments, so a shell takes it apart, as git does.
-	cmd := exec.CommandContext(ctx, "sh", "-c", Editor(env)+` "$1"`, "sh", path)
-	cmd.Env = env
+	cmd := EditorCommand(ctx, env, path, 0)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", agency.Errorf(agency.CodeUsage, "the editor %q failed: %w", Editor(env), err).WithHint(`agency run "fix the login test"`)

@@ -34,6 +34,7 @@ type Page struct {
 	seen Seen
 
 	base     string
+	tight    bool // lines that differ in white space only are not shown
 	list     api.DiffRunResponse
 	loaded   bool
 	failed   string
@@ -43,10 +44,20 @@ type Page struct {
 	file file
 	turn int // counts the files that were asked for
 
-	commenting bool
-	field      field.Field
-	about      place
+	typing typing
+	field  field.Field
+	about  place  // of the comment
+	sought string // what was searched for last
 }
+
+// typing is what the user types on the last row.
+type typing int
+
+const (
+	nothing typing = iota
+	comment
+	search
+)
 
 // New returns the difference of a run.
 func New(desk *page.Desk, run *api.Run, seen Seen) *Page {
@@ -95,6 +106,9 @@ func (p *Page) Title() string {
 	if p.base == api.DiffFromTarget {
 		title += "  since it left its target"
 	}
+	if p.tight {
+		title += "  spaces off"
+	}
 	return title
 }
 
@@ -138,6 +152,13 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			p.comments = msg.comments
 			p.file.arranged = false
 		}
+	case editMsg:
+		return p.open(&msg)
+	case editedMsg:
+		if msg.err != nil {
+			return p.desk.Fail(msg.err)
+		}
+		return p.Open() // the user may have changed the file
 	case sentMsg:
 		if msg.run != p.run.ID {
 			return nil
@@ -183,7 +204,7 @@ func (p *Page) read() tea.Cmd {
 	}
 	p.turn++
 	d, ctx, turn, path := &p.desk.Daemon, p.desk.Ctx, p.turn, f.Path
-	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes}
+	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.tight}
 	return func() tea.Msg {
 		resp, err := d.DiffRun(ctx, req)
 		return fileMsg{turn, path, resp.Patch, resp.Truncated && resp.LeftOut.Files == 0, err}
@@ -246,7 +267,7 @@ func (p *Page) startComment() tea.Cmd {
 	if !ok {
 		return p.desk.Say("there is no line at the cursor to comment on")
 	}
-	p.commenting, p.field, p.about = true, field.New(""), about
+	p.typing, p.field, p.about = comment, field.New(""), about
 	return nil
 }
 
@@ -293,6 +314,12 @@ func (p *Page) rebase() tea.Cmd {
 	return p.Open()
 }
 
+// tighten leaves out what differs in white space only, or shows it again.
+func (p *Page) tighten() tea.Cmd {
+	p.tight = !p.tight
+	return p.read()
+}
+
 // Bindings implements page.Page.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In a diff"
@@ -311,6 +338,10 @@ func (p *Page) Bindings() []page.Binding {
 		{Keys: []string{"c"}, Shown: "c", Does: "comment on the line", Short: "comment", Group: group, Act: page.Run(p.startComment)},
 		{Keys: []string{"S"}, Shown: "S", Does: "send the comments to the agent, after a y", Short: "send", Group: group, Act: page.Run(p.send)},
 		{Keys: []string{"|"}, Shown: "|", Does: "one column or two", Group: group, Act: page.Do(func() { p.file.unified, p.file.arranged = !p.file.unified, false })},
+		{Keys: []string{"w"}, Shown: "w", Does: "leave out what differs in white space only, or show it again", Group: group, Act: page.Run(p.tighten)},
+		{Keys: []string{"/"}, Shown: "/", Does: "find a text in the file; with no text, the next place", Group: group, Act: page.Do(p.startSearch)},
+		{Keys: []string{"e"}, Shown: "e", Does: "open the file in $EDITOR, at the line", Group: group, Act: page.Run(p.edit)},
+		{Keys: []string{"y"}, Shown: "y", Does: "copy the line to the clipboard of the terminal", Group: group, Act: page.Run(p.copy)},
 		{Keys: []string{"b"}, Shown: "b", Does: "compare with where it began, or with where it left its target", Group: group, Act: page.Run(p.rebase)},
 		{Keys: []string{"R"}, Shown: "R", Does: "read it again", Group: group, Act: page.Run(p.Open)},
 	}
@@ -320,10 +351,14 @@ func (p *Page) Bindings() []page.Binding {
 func (p *Page) Type(press tea.KeyPressMsg) tea.Cmd {
 	switch press.String() {
 	case "esc":
-		p.commenting = false
+		p.typing = nothing
 	case "enter":
-		p.commenting = false
-		if text := strings.TrimSpace(p.field.Text()); text != "" {
+		typed, text := p.typing, strings.TrimSpace(p.field.Text())
+		p.typing = nothing
+		switch {
+		case typed == search:
+			return p.find(text)
+		case text != "":
 			return p.comment(text)
 		}
 	default:

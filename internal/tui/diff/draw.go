@@ -311,8 +311,12 @@ func expand(text string) string {
 
 // Typing implements page.Page.
 func (p *Page) Typing(width int) cell.Line {
-	if !p.commenting {
-		return nil
+	switch p.typing {
+	case comment:
+		return p.field.Draw(fmt.Sprintf("comment on %s:%d> ", tail(p.about.path, 30), p.about.line), width)
+	case search:
+		return p.field.Draw("find> ", width)
+	case nothing:
 	}
-	return p.field.Draw(fmt.Sprintf("comment on %s:%d> ", tail(p.about.path, 30), p.about.line), width)
+	return nil
 }

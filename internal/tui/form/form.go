@@ -4,7 +4,6 @@ package form
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -154,9 +153,8 @@ func (p *Page) edit() tea.Cmd {
 }
 
 func (p *Page) write(path string) tea.Cmd {
-	// EDITOR can have arguments, so a shell takes it apart, as git does.
-	cmd := exec.CommandContext(p.desk.Ctx, "sh", "-c", term.Editor(p.desk.Env)+` "$1"`, "sh", path)
-	cmd.Env, cmd.Dir = p.desk.Env, p.desk.Dir
+	cmd := term.EditorCommand(p.desk.Ctx, p.desk.Env, path, 0)
+	cmd.Dir = p.desk.Dir
 	return tea.ExecProcess(cmd, func(err error) tea.Msg {
 		defer func() { _ = os.RemoveAll(filepath.Dir(path)) }()
 		if err != nil {

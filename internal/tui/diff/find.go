@@ -1,0 +1,66 @@
+package diff
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency/internal/cli/term"
+	"agency/internal/tui/field"
+)
+
+func (p *Page) startSearch() { p.typing, p.field = search, field.New("") }
+
+// find moves the cursor to the next row that has a text, or that of the last search when it is
+// empty. Capital letters count only in a text that has some.
+func (p *Page) find(text string) tea.Cmd {
+	if text == "" {
+		text = p.sought
+	}
+	if text == "" {
+		return nil
+	}
+	p.sought = text
+	fold := func(s string) string { return s }
+	if strings.ToLower(text) == text {
+		fold = strings.ToLower
+	}
+	f := &p.file
+	for i := range f.rows {
+		at := (f.cursor + 1 + i) % len(f.rows)
+		if strings.Contains(fold(f.rows[at].words()), text) {
+			f.cursor = at
+			return nil
+		}
+	}
+	return p.desk.Say(term.SafeLine(text) + " is not in what is shown of this file")
+}
+
+// words returns the text of a row.
+func (r *row) words() string {
+	words := r.text
+	if r.old != nil {
+		words += r.old.Text
+	}
+	if r.new != nil && r.new != r.old {
+		words += "\n" + r.new.Text
+	}
+	return words
+}
+
+// copy puts the line at the cursor, as it is now or else as it was, into the clipboard of the
+// terminal, where the terminal allows that.
+func (p *Page) copy() tea.Cmd {
+	if p.file.cursor >= len(p.file.rows) {
+		return nil
+	}
+	r := &p.file.rows[p.file.cursor]
+	text := r.text
+	switch {
+	case r.new != nil:
+		text = r.new.Text
+	case r.old != nil:
+		text = r.old.Text
+	}
+	return tea.Batch(tea.SetClipboard(term.SafeLine(text)), p.desk.Say("the line is handed to the terminal to copy"))
+}
