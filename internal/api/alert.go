@@ -36,8 +36,8 @@ type Alert struct {
 	OpenedAt     time.Time        `json:"opened_at"`     // when it was opened
 	ResolvedAt   *time.Time       `json:"resolved_at"`   // when its cause was over; null while it is open
 	AckedAt      *time.Time       `json:"acked_at"`      // when it was acknowledged; null while it is not, and after it was postponed
-	AckedBy      string           `json:"acked_by"`      // who acknowledged it: the id of a run, or "user"; empty while nobody did
-	SnoozedUntil *time.Time       `json:"snoozed_until"` // when recipients are notified again, as somebody postponed it; null when nobody did
+	AckedBy      string           `json:"acked_by"`      // who acknowledged it: the id of a run, or "user"; empty while it is not
+	SnoozedUntil *time.Time       `json:"snoozed_until"` // when recipients are notified again, after it was postponed; null while it is not
 	NotifyCount  int              `json:"notify_count"`  // how many times recipients were notified
 	Level        int              `json:"level"`         // how far it was escalated: 0 to the owner, 1 to the orchestrator, 2 to the user
 	Recipients   []string         `json:"recipients"`    // the recipients of the last notification; empty when there were none

@@ -71,7 +71,7 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 }
 
 // flush makes the prompt of a creation durable while git makes the worktree: it is stored nowhere
-// else, while the store has the content of the other files. The record says that the files are there
+// else, while the store has the content of the other files. The record has the files as there
 // after the returned function, which waits for the end.
 func flush(ctx context.Context, path string) (await func() error) {
 	done := make(chan error, 1)

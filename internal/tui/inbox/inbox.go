@@ -12,7 +12,6 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
-	"agency/internal/duration"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/page"
 	"agency/internal/view"
@@ -200,18 +199,10 @@ func (p *Page) row(i int) cell.Line {
 	if it.alert != nil {
 		a := it.alert
 		return cell.Of(cell.Coloured(view.Yellow), "! ").Add(cell.Bold, term.Pad(term.Fit(term.SafeLine(a.Ref()), 20), 20)).
-			Add(cell.Dim, fmt.Sprintf(" %4s  ", age(p.desk.Now().Sub(a.OpenedAt)))).Add(cell.Plain, a.Kind.Words()).
+			Add(cell.Dim, fmt.Sprintf(" %4s  ", view.Age(p.desk.Now().Sub(a.OpenedAt)))).Add(cell.Plain, a.Kind.Words()).
 			Add(cell.Dim, " ("+view.AlertNotified(a)+")  ").Add(cell.Plain, api.AlertText(a.Payload))
 	}
 	m := it.message
 	return cell.Of(cell.Coloured(view.Cyan), "✉ ").Add(cell.Bold, term.Pad(term.Fit(term.SafeLine(p.desk.Name(m.From)), 20), 20)).
-		Add(cell.Dim, fmt.Sprintf(" %4s  ", age(p.desk.Now().Sub(m.CreatedAt)))).Add(cell.Plain, m.Type+"  "+view.MessageText(m))
-}
-
-// age returns a duration in words that change once a minute.
-func age(d time.Duration) string {
-	if d < time.Minute {
-		return "now"
-	}
-	return duration.Short(d)
+		Add(cell.Dim, fmt.Sprintf(" %4s  ", view.Age(p.desk.Now().Sub(m.CreatedAt)))).Add(cell.Plain, m.Type+"  "+view.MessageText(m))
 }

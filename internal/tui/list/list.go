@@ -11,7 +11,6 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
-	"agency/internal/duration"
 	"agency/internal/tui/cell"
 	"agency/internal/view"
 )
@@ -324,7 +323,7 @@ func (l *List) run(at, width int, now time.Time) cell.Line {
 		repo := min(width/8, repoColumns)
 		line = line.Add(cell.Dim, term.Pad(term.Fit(term.SafeLine(filepath.Base(r.Repo)), repo), repo)+" ")
 	}
-	line = line.Add(cell.Dim, fmt.Sprintf("%*s  ", ageColumns, age(now.Sub(r.Since))))
+	line = line.Add(cell.Dim, fmt.Sprintf("%*s  ", ageColumns, view.Age(now.Sub(r.Since))))
 	diff := ""
 	if r.Diff != nil && r.Diff.Files > 0 && width >= 60 {
 		diff = fmt.Sprintf(" +%d -%d", r.Diff.Added, r.Diff.Deleted)
@@ -342,13 +341,4 @@ func says(r *api.Run) string {
 		return text
 	}
 	return r.Status.String()
-}
-
-// age returns a duration in words that change no oftener than once a minute, so that an idle list
-// writes nothing.
-func age(d time.Duration) string {
-	if d < time.Minute {
-		return "now"
-	}
-	return duration.Short(d)
 }
