@@ -37,7 +37,7 @@ func (c *checkout) hidden(ctx context.Context, from, to string) ([]string, error
 	defer s.close()
 	var changed []string
 	for _, f := range files {
-		if !told[f.Path] {
+		if !told[f.Path] || strings.HasPrefix(f.From, "160000 ") { // git leaves the files of a submodule alone
 			continue
 		}
 		switch is, err := c.unchanged(ctx, s, f); {

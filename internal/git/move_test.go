@@ -150,6 +150,28 @@ func TestFastForwardLeavesHiddenFiles(t *testing.T) {
 	}
 }
 
+// A submodule that git was told not to look at is moved in the index alone, as git does.
+func TestFastForwardMovesHiddenSubmodule(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	link := func(branch, commit string) string {
+		sh(t, m.repo.Root, "switch", "-q", branch)
+		sh(t, m.repo.Root, "update-index", "--add", "--cacheinfo", "160000,"+commit+",lib")
+		sh(t, m.repo.Root, "commit", "-qm", "lib")
+		return sh(t, m.repo.Root, "rev-parse", branch)
+	}
+	from := link("main", m.from)
+	check(t, os.MkdirAll(m.path("lib"), 0o755))
+	sh(t, m.repo.Root, "branch", "-f", "work", "main")
+	to := link("work", m.to)
+	sh(t, m.repo.Root, "switch", "-q", "main")
+	sh(t, m.repo.Root, "update-index", "--skip-worktree", "lib")
+	check(t, m.git.FastForward(t.Context(), m.repo, m.repo.Root, "main", from, to, "test"))
+	if got := sh(t, m.repo.Root, "ls-files", "-s", "lib"); !strings.Contains(got, m.to) {
+		t.Errorf("the index has %q", got)
+	}
+}
+
 // Commits of the user on top of a landing, or of one that is to be taken back, do not hide how far
 // it came.
 func TestSettleMoveAndTheUsersCommits(t *testing.T) {
