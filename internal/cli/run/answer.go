@@ -92,6 +92,9 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 	if o.host != "" {
 		return o.allowHost(cmd.Context(), args)
 	}
+	if o.reason != "" && len(args) < 2 {
+		return agency.Errorf(agency.CodeUsage, "a reason goes with an answer").WithHint("agency answer RUN deny --reason TEXT")
+	}
 	if len(args) == 0 {
 		ref, err := o.asking(cmd.Context())
 		if err != nil {
