@@ -79,7 +79,7 @@ type CheckState string
 
 // The states besides the verdicts.
 const (
-	CheckNotRun  CheckState = "not run" // there is no verdict, and it does not run
+	CheckNotRun  CheckState = "not run" // agency has no verdict on this work, and the check is not running
 	CheckRunning CheckState = "running" // it runs now
 	CheckHeld    CheckState = "held"    // the work changes files that decide what the checks run
 )

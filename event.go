@@ -45,7 +45,7 @@ const (
 	RunMerged         EventType = "run.merged"       // its work is in a target
 	RunUnmerged       EventType = "run.unmerged"     // its landing was undone, or a new attempt began
 	RunAbandoned      EventType = "run.abandoned"    // a user or agent gave it up; nothing of it was deleted
-	RunUnabandoned    EventType = "run.unabandoned"  // it is no longer given up
+	RunUnabandoned    EventType = "run.unabandoned"  // a user or agent took that back
 	LandingBegun      EventType = "landing.begun"    // recorded and pinned, before the target moves
 	LandingDone       EventType = "landing.landed"   // the target has the work
 	LandingGivenUp    EventType = "landing.failed"   // the target was not moved

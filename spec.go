@@ -108,7 +108,7 @@ func CheckPrompt(text string) error {
 
 // SpecLimits bounds an attempt.
 type SpecLimits struct {
-	MaxMinutes int `json:"max_minutes,omitempty"` // the longest time of one attempt, in minutes, at most 43200; 0 is no limit
+	MaxMinutes int `json:"max_minutes,omitempty"` // the longest time of one attempt, in minutes, at most 43200; 0 sets no limit
 	// StallAfterMS is how long the agent may give no sign before it counts as stalled, in
 	// milliseconds; 0 takes the configuration's value.
 	StallAfterMS int64 `json:"stall_after_ms,omitempty"`

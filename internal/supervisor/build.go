@@ -71,8 +71,8 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 }
 
 // flush makes the prompt of a creation durable while git makes the worktree: it is stored nowhere
-// else, while the store has the content of the other files. The record has the files as there
-// after the returned function, which waits for the end.
+// else, while the store has the content of the other files. The caller records the files as
+// written after the returned function, which waits for the end.
 func flush(ctx context.Context, path string) (await func() error) {
 	done := make(chan error, 1)
 	go func() {

@@ -81,7 +81,7 @@ func TestRefusedAnswerLeadsToNoMessage(t *testing.T) {
 	}
 }
 
-// A dialog that opens after the text gets no Enter, and the error tells that the text was typed.
+// A dialog that opens after the text gets no Enter, and the error reports that the text was typed.
 func TestDialogBeforeEnter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

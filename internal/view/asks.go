@@ -7,7 +7,7 @@ import (
 
 // PromptID returns the id of what a run waits for, so that an answer to an older prompt can be
 // refused. It is empty when the run waits for nothing, and while only the title of its terminal
-// tells that it asks: agency learns what by a look at the terminal.
+// shows that it asks: agency learns what it asks by a look at the terminal.
 func PromptID(r *api.Run) string {
 	if r.Request != nil && r.Request.Text == "" && r.Request.Tool == "" {
 		return ""
