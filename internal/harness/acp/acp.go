@@ -7,7 +7,6 @@
 package acp
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -16,12 +15,13 @@ import (
 
 	"agency"
 	"agency/internal/harness/agent"
+	"agency/internal/harness/jsonrpc"
 	"agency/internal/protocol"
 )
 
 // Dialect is the protocol. An agent takes one message at a time: another one would end its turn.
 var Dialect = protocol.Dialect{
-	Name: "the Agent Client Protocol", Hello: hello, Read: read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
+	Name: "the Agent Client Protocol", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
 	OneAtATime: true, Replays: true,
 }
 
@@ -47,18 +47,13 @@ const (
 // noMethod is what no agent has. Names of extensions begin with an underscore.
 const noMethod = "_agency/read"
 
-// message is one line of an agent: a notification, a request, or the reply to a request of ours.
-type message struct {
-	Method string          `json:"method"`
-	ID     json.RawMessage `json:"id"`
-	Params struct {
-		Session string   `json:"sessionId"`
-		Update  update   `json:"update"`
-		Call    toolCall `json:"toolCall"`
-		Options []option `json:"options"`
-	} `json:"params"`
-	Result result   `json:"result"`
-	Error  *failure `json:"error"`
+type message = jsonrpc.Message[params, result, failure]
+
+type params struct {
+	Session string   `json:"sessionId"`
+	Update  update   `json:"update"`
+	Call    toolCall `json:"toolCall"`
+	Options []option `json:"options"`
 }
 
 type failure struct {
@@ -122,34 +117,20 @@ type option struct {
 	Kind string `json:"kind"`
 }
 
-// read reads one line of an agent.
-func read(line []byte) []protocol.Event {
-	var m message
-	if !agent.Lenient(line, &m) || m.Method == "" && m.ID == nil {
-		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no message"}}
+var reader = jsonrpc.Reader[params, result, failure]{
+	Reply: reply, Request: asked, Notification: notified, Thread: func(p *params) string { return p.Session },
+}
+
+func notified(m *message) []protocol.Event {
+	if m.Method != "session/update" {
+		return []protocol.Event{{Kind: protocol.Unknown}}
 	}
-	var events []protocol.Event
-	switch {
-	case m.Method == "":
-		events = m.reply()
-	case m.Method == "session/request_permission" && m.ID != nil:
-		events = m.asked()
-	case m.Method == "session/update":
-		events = m.Params.Update.events()
-	default:
-		events = []protocol.Event{{Kind: protocol.Unknown}}
-	}
-	for i := range events {
-		e := &events[i]
-		e.Name, e.Thread = cmp.Or(m.Method, "reply"), m.Params.Session
-	}
-	return events
+	return m.Params.Update.events()
 }
 
 // reply reads the reply to a request of ours.
-func (m *message) reply() []protocol.Event {
-	var id string
-	_ = json.Unmarshal(m.ID, &id) // ours are texts
+func reply(m *message) []protocol.Event {
+	id := m.OurID()
 	for begin, kinds := range map[string][]protocol.Kind{
 		readMessage: {protocol.Taken, protocol.Begun, protocol.Working}, readAnswer: {protocol.Answered}, readCancel: {protocol.Withdrawn}, readLook: {protocol.Replied}, initializing: nil,
 	} {
@@ -304,11 +285,11 @@ func text(content json.RawMessage) string {
 
 // asked reads a request for permission. Its id counts anew in each process of the agent, so the id of
 // the call stands before it.
-func (m *message) asked() []protocol.Event {
+func asked(m *message) []protocol.Event {
 	call := &m.Params.Call
 	input, err := json.Marshal(requested{ID: m.ID, Options: m.Params.Options})
-	if err != nil {
-		return []protocol.Event{{Kind: protocol.Unknown}}
+	if err != nil || m.Method != "session/request_permission" {
+		return nil
 	}
 	id := fmt.Sprintf("%s.%s", call.ID, m.ID)
 	return []protocol.Event{{Kind: protocol.Asked, ID: id, Request: &protocol.Request{
@@ -383,14 +364,10 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	return encode(map[string]any{"id": to.ID, "result": map[string]any{"outcome": outcome}}, marker(readAnswer+r.ID)), nil
 }
 
-// encode returns messages, each of which is one line.
+// encode returns messages with their version, each of which is one line.
 func encode(messages ...map[string]any) []byte {
-	var out bytes.Buffer
 	for _, m := range messages {
 		m["jsonrpc"] = "2.0"
-		if err := json.NewEncoder(&out).Encode(m); err != nil {
-			panic(err) // a map of texts
-		}
 	}
-	return out.Bytes()
+	return jsonrpc.Encode(messages...)
 }

@@ -9,29 +9,24 @@ import (
 	"strings"
 
 	"agency"
-	"agency/internal/harness/agent"
+	"agency/internal/harness/jsonrpc"
 	"agency/internal/protocol"
 )
 
 // dialect is the protocol of codex app-server on its standard input and output: JSON-RPC without the
 // version, one message a line. `codex app-server generate-json-schema --out DIR` describes it.
 var dialect = protocol.Dialect{
-	Name: "the protocol of codex app-server", Hello: hello, Read: readMessage, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
+	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
 }
 
-// message is one line of Codex: a notification, a request, or the reply to a request of ours.
-type message struct {
-	Method string          `json:"method"`
-	ID     json.RawMessage `json:"id"`
-	Params params          `json:"params"`
-	Result struct {
-		Model  string `json:"model"`
-		Thread struct {
-			ID string `json:"id"`
-		} `json:"thread"`
-		Turn turn `json:"turn"`
-	} `json:"result"`
-	Error *turnError `json:"error"`
+type message = jsonrpc.Message[params, result, turnError]
+
+type result struct {
+	Model  string `json:"model"`
+	Thread struct {
+		ID string `json:"id"`
+	} `json:"thread"`
+	Turn turn `json:"turn"`
 }
 
 type params struct {
@@ -95,32 +90,13 @@ type protocolItem struct {
 	Status  string   `json:"status"`
 }
 
-// readMessage reads one line of Codex.
-func readMessage(line []byte) []protocol.Event {
-	var m message
-	if !agent.Lenient(line, &m) || m.Method == "" && m.ID == nil {
-		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no message"}}
-	}
-	var events []protocol.Event
-	switch {
-	case m.Method == "":
-		events = m.reply()
-	case m.ID != nil:
-		events = m.asked()
-	default:
-		events = m.notification()
-	}
-	for i := range events {
-		e := &events[i]
-		e.Name, e.Thread = cmp.Or(m.Method, "reply"), m.Params.Thread
-	}
-	return events
+var reader = jsonrpc.Reader[params, result, turnError]{
+	Reply: replied, Request: asked, Notification: notified, Thread: func(p *params) string { return p.Thread },
 }
 
-// reply reads the reply to a request of ours. That to a message comes when Codex has it.
-func (m *message) reply() []protocol.Event {
-	var id string
-	_ = json.Unmarshal(m.ID, &id) // ours are texts
+// replied reads the reply to a request of ours. That to a message comes when Codex has it.
+func replied(m *message) []protocol.Event {
+	id := m.OurID()
 	switch r := &m.Result; {
 	case m.Error != nil:
 		return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: m.Error.Message}}
@@ -139,7 +115,7 @@ var notices = []string{
 	"warning", "guardianWarning", "deprecationNotice", "configWarning", "rawResponseItem/", "project/", "fs/", "process/", "command/",
 }
 
-func (m *message) notification() []protocol.Event {
+func notified(m *message) []protocol.Event {
 	one := func(e protocol.Event) []protocol.Event { return []protocol.Event{e} }
 	switch p := &m.Params; m.Method {
 	case "turn/started":
@@ -248,7 +224,7 @@ func plainCommand(command string, actions []action) string {
 
 // asked reads a request. What Codex waits for has an id that counts anew in each of its processes, so
 // the id of the call stands before it.
-func (m *message) asked() []protocol.Event {
+func asked(m *message) []protocol.Event {
 	p := &m.Params
 	r := &protocol.Request{
 		ID: fmt.Sprintf("%s.%s", p.ItemID, m.ID), Number: string(m.ID), Kind: agency.AsksPermission, Call: p.ItemID, Text: p.Reason,
@@ -275,12 +251,9 @@ func (m *message) asked() []protocol.Event {
 		}
 		r.Text = strings.Join(texts, "\n")
 	default:
-		return []protocol.Event{{Kind: protocol.Unknown}}
+		return nil
 	}
-	var err error
-	if r.Input, err = json.Marshal(back); err != nil {
-		return []protocol.Event{{Kind: protocol.Unknown}}
-	}
+	r.Input, _ = json.Marshal(back) // of what came as JSON
 	return []protocol.Event{{Kind: protocol.Asked, ID: r.ID, Request: r}}
 }
 
@@ -299,7 +272,7 @@ func hello(at protocol.Place, id string) []byte {
 	if at.Conversation != "" {
 		begin = map[string]any{"id": id, "method": "thread/resume", "params": map[string]any{"threadId": at.Conversation, "excludeTurns": true}}
 	}
-	return encode(
+	return jsonrpc.Encode(
 		map[string]any{"id": id + "-initialize", "method": "initialize", "params": map[string]any{"clientInfo": map[string]any{"name": "agency", "version": "1"}}},
 		map[string]any{"method": "initialized"},
 		begin,
@@ -308,18 +281,18 @@ func hello(at protocol.Place, id string) []byte {
 
 // sayMessage begins a turn, or goes into the present one.
 func sayMessage(at protocol.Place, id, text string) []byte {
-	return encode(map[string]any{"id": id, "method": "turn/start", "params": map[string]any{
+	return jsonrpc.Encode(map[string]any{"id": id, "method": "turn/start", "params": map[string]any{
 		"threadId": at.Conversation, "clientUserMessageId": id, "input": []any{map[string]any{"type": "text", "text": text}},
 	}})
 }
 
 func sayInterrupt(at protocol.Place, id string) []byte {
-	return encode(map[string]any{"id": id, "method": "turn/interrupt", "params": map[string]any{"threadId": at.Conversation, "turnId": at.Turn}})
+	return jsonrpc.Encode(map[string]any{"id": id, "method": "turn/interrupt", "params": map[string]any{"threadId": at.Conversation, "turnId": at.Turn}})
 }
 
 // sayLook asks for the conversation without its turns.
 func sayLook(at protocol.Place, id string) []byte {
-	return encode(map[string]any{"id": id, "method": "thread/read", "params": map[string]any{"threadId": at.Conversation}})
+	return jsonrpc.Encode(map[string]any{"id": id, "method": "thread/read", "params": map[string]any{"threadId": at.Conversation}})
 }
 
 // replyTo returns the answer to a request. An answer that Codex does not know would end the request
@@ -354,7 +327,7 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 			result["decision"] = "accept"
 		}
 	}
-	return encode(map[string]any{"id": to.ID, "result": result}), nil
+	return jsonrpc.Encode(map[string]any{"id": to.ID, "result": result}), nil
 }
 
 // answers returns the answers to questions, in order, with ";" between them.
@@ -378,15 +351,4 @@ func (r *requested) answers(text string) (map[string]any, error) {
 		answers[q.ID] = map[string]any{"answers": []string{text}}
 	}
 	return answers, nil
-}
-
-// encode returns messages, each of which is one line.
-func encode(messages ...map[string]any) []byte {
-	var out bytes.Buffer
-	for _, m := range messages {
-		if err := json.NewEncoder(&out).Encode(m); err != nil {
-			panic(err) // a map of texts
-		}
-	}
-	return out.Bytes()
 }

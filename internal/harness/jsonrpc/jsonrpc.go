@@ -1,0 +1,68 @@
+// Package jsonrpc reads and writes JSON-RPC, one message a line, as agents speak it on their standard
+// input and output.
+package jsonrpc
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+
+	"agency/internal/harness/agent"
+	"agency/internal/protocol"
+)
+
+// Message is one line of an agent: a notification, a request, or the reply to a request of ours, with
+// what the agent's protocol has of parameters, results and errors.
+type Message[P, R, E any] struct {
+	Method string          `json:"method"`
+	ID     json.RawMessage `json:"id"`
+	Params P               `json:"params"`
+	Result R               `json:"result"`
+	Error  *E              `json:"error"`
+}
+
+// OurID returns the id of the request that a message replies to: ours are texts.
+func (m *Message[P, R, E]) OurID() string {
+	var id string
+	_ = json.Unmarshal(m.ID, &id)
+	return id
+}
+
+// Reader is what an agent's protocol makes of the three kinds of messages. Request returns nil for one
+// that it does not know, and Thread the conversation that a message is about.
+type Reader[P, R, E any] struct {
+	Reply, Request, Notification func(*Message[P, R, E]) []protocol.Event
+	Thread                       func(*P) string
+}
+
+// Read reads one line of an agent.
+func (r *Reader[P, R, E]) Read(line []byte) (events []protocol.Event) {
+	var m Message[P, R, E]
+	switch {
+	case !agent.Lenient(line, &m) || m.Method == "" && m.ID == nil:
+		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no message"}}
+	case m.Method == "":
+		events = r.Reply(&m)
+	case m.ID == nil:
+		events = r.Notification(&m)
+	default:
+		if events = r.Request(&m); events == nil {
+			events = []protocol.Event{{Kind: protocol.Unknown}}
+		}
+	}
+	for i := range events {
+		events[i].Name, events[i].Thread = cmp.Or(m.Method, "reply"), r.Thread(&m.Params)
+	}
+	return events
+}
+
+// Encode returns messages, each of which is one line.
+func Encode(messages ...map[string]any) []byte {
+	var out bytes.Buffer
+	for _, m := range messages {
+		if err := json.NewEncoder(&out).Encode(m); err != nil {
+			panic(err) // a map of texts
+		}
+	}
+	return out.Bytes()
+}
