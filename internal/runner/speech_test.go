@@ -135,11 +135,11 @@ func TestAdopt(t *testing.T) {
 	f := speaks(t)
 	daemon := f.listen(0)
 	f.beginOn(f.shown)
+	receive(t, "the first link", daemon.links)
 	eventually(t, "the request", func() bool { return strings.Contains(f.log("runner"), "id r1\n") })
 	first := f.started()
 	f = f.die()
 	f.adopt()
-	receive(t, "the first link", daemon.links)
 	link := receive(t, "the second link", daemon.links)
 	if got, err := link.Say(t.Context(), allow("r1")); err != nil || !got.Confirmed || got.Effect != agency.EffectTaken {
 		t.Errorf("got %+v, %v", got, err)
