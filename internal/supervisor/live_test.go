@@ -245,13 +245,15 @@ func TestStatusFileOfANewFolder(t *testing.T) {
 		r, _ := w.started("fix-login")
 		path := filepath.Join(r.Worktree, agency.ContractFile)
 		state := filepath.Dir(path)
-		w.tick(path) // the kernel stamps files with its last tick
+		synctest.Wait() // it is watched
+		w.tick(path)    // the kernel stamps files with its last tick
 		if err := os.RemoveAll(filepath.Join(r.Worktree, agency.DotDir)); err != nil {
 			t.Fatal(err)
 		}
 		w.watcher.Remove(state) // as the kernel does
 		w.watcher.hints <- state
 		time.Sleep(time.Second)
+		synctest.Wait() // no look comes between the folder and its file: this watcher tells of no file
 		mustWrite(t, path, asking("Which one?"))
 		time.Sleep(time.Second)
 		synctest.Wait()
