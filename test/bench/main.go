@@ -67,6 +67,7 @@ func sections() []section {
 		{"sandbox", "create in a sandbox, against the level worktree", measureSandbox},
 		{"land", "bring work home: agency merge, against plain git", measureLand},
 		{"list", "look: whole processes, median (fastest)", measureList},
+		{"tui", "the dashboard, 160 by 50", measureTUI},
 		{"idle", "idle daemon", measureIdle},
 		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
 		{"first", "the first answer after a kill", measureFirst},

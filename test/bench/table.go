@@ -49,10 +49,13 @@ func (t *table) verdict(value float64, b *bar) string {
 		signal, over = ">=", 1-value/b.limit
 	}
 	text := fmt.Sprintf("%s %g%s: ", signal, b.limit, b.unit)
-	if over <= 0 {
+	if value == b.limit || over <= 0 {
 		return text + "pass"
 	}
 	t.missed++
+	if b.limit == 0 {
+		return text + "missed"
+	}
 	return text + fmt.Sprintf("missed by %.0f %%", over*100)
 }
 

@@ -88,7 +88,7 @@ func askEachSecond(ctx context.Context, f *filling, wt *waiter, times int) (samp
 			return nil, ctx.Err()
 		}
 		r := &f.runs[n*7%len(f.runs)]
-		asked, err := ask(r, n)
+		asked, err := ask(r, fmt.Sprintf("Question %d?", n))
 		if err != nil {
 			return nil, err
 		}
@@ -102,9 +102,9 @@ func askEachSecond(ctx context.Context, f *filling, wt *waiter, times int) (samp
 }
 
 // ask makes a worker ask a question, and returns the time.
-func ask(r *agency.Run, n int) (time.Time, error) {
+func ask(r *agency.Run, question string) (time.Time, error) {
 	c := agency.NewContract(time.Now())
-	c.Status, c.Questions = agency.ReportedNeedsInput, []string{fmt.Sprintf("Question %d?", n)}
+	c.Status, c.Questions = agency.ReportedNeedsInput, []string{question}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return time.Time{}, err
