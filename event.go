@@ -27,7 +27,10 @@ const (
 	// AgentStateChanged means that the agent's evidence changed its state: a turn, a request, an
 	// error, a report.
 	AgentStateChanged EventType = "agent_state.changed"
-	InputDelivered    EventType = "input.delivered" // a message, keys or an answer went to the agent
+	// RequestRefused means that the agent made a request in its own protocol that agency does not know
+	// and refuses, for the first time in this attempt; the data has its name and its id.
+	RequestRefused EventType = "request.refused"
+	InputDelivered EventType = "input.delivered" // a message, keys or an answer went to the agent
 	// NetworkRefused means that the agent asked for a host that is not on its list, for the first
 	// time in this attempt; the data is the refusal.
 	NetworkRefused EventType = "network.refused"

@@ -34,7 +34,7 @@ type Signal string
 // tool_ended ID; of asked those of a Request; of shown and answered ID; of retrying Class; of failed
 // Class and Text; of turn_ended Text and Background; of usage Usage; of report Report, Text and
 // Quiet; of printed Text and Event, which is EventContinued while the line before still holds; of
-// unknown Event.
+// unknown Event; of refused ID and Event.
 const (
 	SignalSession     Signal = "session"      // a conversation began or became known, with its id, its model and its file
 	SignalPrompt      Signal = "prompt"       // the user or agency submitted a prompt: a turn begins
@@ -53,6 +53,7 @@ const (
 	SignalEnded       Signal = "ended"        // the conversation ended, the program is about to exit
 	SignalReport      Signal = "report"       // a report of the agent, perhaps with quiet time
 	SignalPrinted     Signal = "printed"      // an output line matches one of the user's patterns; its event is again while the line before still holds
+	SignalRefused     Signal = "refused"      // the agent made a request that this version does not know and refuses
 	SignalUnknown     Signal = "unknown"      // an event that this version does not know
 )
 

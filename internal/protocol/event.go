@@ -25,6 +25,7 @@ const (
 	ToolEnded             // the tool call ID has ended: Text is its result, Failed
 	Asked                 // the agent waits for the answer to Request
 	Answered              // the agent took our answer to the request ID
+	Foreign               // the agent waits for the reply to its request ID, which agency does not know
 	Withdrawn             // the agent no longer waits for the request ID
 	Taken                 // the agent took our message ID, to begin with it later
 	Begun                 // the agent begins with our message ID
@@ -104,6 +105,9 @@ type Dialect struct {
 	Replays bool
 	// Reasons is set where the agent is told why the user denied what it asks.
 	Reasons bool
+	// Refuse returns the frame that tells the agent that agency does not know its request, by its id
+	// and the name of its frame.
+	Refuse func(id, name string) []byte
 	// Answer returns the frame of a reply; the error is E_USAGE for a reply that does not fit.
 	Answer func(r *Request, reply agency.Reply) ([]byte, error)
 }

@@ -8,11 +8,12 @@ import (
 	"agency/internal/plain"
 )
 
-// What agency says by itself: the first thing, and a question that only tells how far the program
-// has read.
+// What agency says by itself: the first thing, a question that only tells how far the program has
+// read, and that it does not know a request.
 const (
-	saysHello agency.SayingKind = "hello"
-	saysLook  agency.SayingKind = "look"
+	saysHello   agency.SayingKind = "hello"
+	saysLook    agency.SayingKind = "look"
+	saysRefusal agency.SayingKind = "refusal"
 )
 
 // Hello returns the first thing that agency says to the program of an attempt.
@@ -22,6 +23,16 @@ func Hello() agency.Saying { return agency.Saying{Kind: saysHello, ID: "agency-h
 // false where that need not be known.
 func (t *Talk) Look(id string) (s agency.Saying, ok bool) {
 	return agency.Saying{Kind: saysLook, ID: id, By: "agency"}, t.dialect.Look != nil
+}
+
+// Refusals returns what to say to the requests that agency does not know: without a reply the agent
+// would wait for ever.
+func (t *Talk) Refusals() []agency.Saying {
+	all := make([]agency.Saying, 0, len(t.foreign))
+	for _, f := range t.foreign {
+		all = append(all, agency.Saying{Kind: saysRefusal, ID: f.refusal, Text: f.name, By: "agency"})
+	}
+	return all
 }
 
 // Frame returns what to write to say something now. The error says why it cannot be said.
@@ -48,11 +59,23 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 		return t.dialect.Interrupt(at, s.ID), nil
 	case saysLook:
 		return t.dialect.Look(t.place, s.ID), nil
+	case saysRefusal:
+		return t.refuse(s), nil
 	case agency.SaysAnswer:
 		return t.answer(s)
 	default:
 		return nil, agency.Errorf(agency.CodeUsage, "agency cannot say %q", plain.Clip(string(s.Kind)))
 	}
+}
+
+// refuse returns a refusal, and behind it, where the protocol has that, what shows that it was read.
+func (t *Talk) refuse(s agency.Saying) []byte {
+	i := slices.IndexFunc(t.foreign, func(f foreign) bool { return f.refusal == s.ID })
+	frame := t.dialect.Refuse(t.foreign[i].id, t.foreign[i].name)
+	if t.dialect.Look != nil {
+		frame = append(frame, t.dialect.Look(t.place, s.ID)...)
+	}
+	return frame
 }
 
 func (t *Talk) answer(s agency.Saying) ([]byte, error) {
@@ -124,7 +147,7 @@ func (t *Talk) Greeted() bool { return t.hello }
 
 // Refused returns why the program did not begin the conversation, on one short line; empty when it did,
 // or has not answered yet.
-func (t *Talk) Refused() string { return t.refused }
+func (t *Talk) Refused() string { return t.failed }
 
 // AtWork reports whether more is about to come from the agent.
 func (t *Talk) AtWork() bool { return t.turn && len(t.open) == 0 }

@@ -123,6 +123,8 @@ func (t *Talk) showIntent(i *Intent) string {
 		return line(markUs + by + "request " + t.number(i.ID) + ": " + oneLine(reply(&i.Saying)))
 	case agency.SaysInterrupt:
 		return line(markUs + by + "interrupt")
+	case saysRefusal:
+		return line(markNote + "agency does not know the request " + oneLine(i.Text) + ", and refused it")
 	default:
 		return ""
 	}

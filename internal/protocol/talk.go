@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ const (
 	mostOpen   = 256
 	mostTools  = 256
 	mostClosed = 256 // answered or withdrawn requests, and messages
+	mostID     = 512 // bytes of the id of a request that agency refuses
 )
 
 // Talk is one attempt's conversation with its agent, as the journal tells it: the same journal makes
@@ -21,6 +23,8 @@ const (
 type Talk struct {
 	dialect *Dialect
 	open    []asked
+	foreign []foreign // requests that agency does not know, without a reply
+	refused int       // requests that agency did not know, so far
 	closed  []closed
 	said    []said
 	forgot  bool            // of said, the oldest is left out
@@ -29,7 +33,7 @@ type Talk struct {
 	part    strings.Builder // of a message of which more may come
 	partOf  string          // the subagent that says it
 	last    string          // what the agent last said in this turn
-	refused string          // why the program did not begin the conversation
+	failed  string          // why the program did not begin the conversation
 	asked   int             // requests so far
 	hello   bool            // the program answered our Hello
 	turn    bool            // the agent is in a turn
@@ -46,6 +50,12 @@ type asked struct {
 	Request
 	number int
 	by     *Intent // the answer that was written and is not taken yet
+}
+
+// foreign is a request that agency does not know.
+type foreign struct {
+	id, name string
+	refusal  string // the id of what agency says to it
 }
 
 // closed is a request that is over.
@@ -135,7 +145,7 @@ func (t *Talk) join(e *Event) (text string) {
 // concerns reports whether an event says something of this conversation, and completes it from what
 // came before. In the conversation of a subagent, the turns are the subagent's own.
 func (t *Talk) concerns(e *Event) bool {
-	if t.dialect.Replays && !t.hello && !slices.Contains([]Kind{Unknown, Session, Replied}, e.Kind) {
+	if t.dialect.Replays && !t.hello && !slices.Contains([]Kind{Unknown, Foreign, Session, Replied}, e.Kind) {
 		return false // of an old conversation
 	}
 	if e.Thread != "" && t.place.Conversation != "" && e.Thread != t.place.Conversation {
@@ -179,6 +189,10 @@ func (t *Talk) Intend(i Intent) (text string) {
 		}
 		return text
 	}
+	if i.Kind == saysRefusal {
+		t.foreign = slices.DeleteFunc(t.foreign, func(f foreign) bool { return f.refusal == i.ID })
+		t.said = slices.DeleteFunc(t.said, func(s said) bool { return s.intent.Kind == saysRefusal }) // those before it were written
+	}
 	if len(t.said) == mostClosed {
 		t.said, t.forgot = slices.Delete(t.said, 0, 1), true
 	}
@@ -219,6 +233,12 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return one(agency.Evidence{Signal: agency.SignalToolEnded, ID: e.ID})
 	case Asked:
 		return t.ask(e)
+	case Foreign:
+		t.refused++
+		if len(e.ID) <= mostID {
+			t.foreign = append(t.foreign, foreign{id: e.ID, name: plain.Clip(plain.OneLine(e.Name)), refusal: fmt.Sprint("refusal-", t.refused)})
+		}
+		return one(agency.Evidence{Signal: agency.SignalRefused, ID: e.ID})
 	case Answered, Withdrawn:
 		return t.close(e)
 	case Taken, Begun, Done, Dropped, Replied:
@@ -279,7 +299,7 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 			s.failed = e.Text
 		}
 		if e.Kind == Replied && s.intent.Kind == saysHello {
-			t.hello, t.refused = t.hello || !e.Failed, plain.Visible(oneLine(s.failed))
+			t.hello, t.failed = t.hello || !e.Failed, plain.Visible(oneLine(s.failed))
 		}
 	}
 	if e.Kind != Begun {

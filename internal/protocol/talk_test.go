@@ -23,6 +23,7 @@ var events = protocol.Dialect{
 	},
 	Message:   func(_ protocol.Place, id, text string) []byte { return []byte(id + text) },
 	Interrupt: func(_ protocol.Place, id string) []byte { return []byte(id) },
+	Refuse:    func(id, name string) []byte { return []byte(id + " " + name) },
 	Answer:    func(r *protocol.Request, _ agency.Reply) ([]byte, error) { return []byte(r.ID), nil },
 }
 
@@ -37,6 +38,38 @@ func hear(t *testing.T, talk *protocol.Talk, e protocol.Event) protocol.Heard {
 
 func asked(id string) protocol.Event {
 	return protocol.Event{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "Bash", Text: "ls \x1b[31m"}}
+}
+
+// A request that agency does not know is refused once, also by the next wrapper, which says the last
+// refusal again. The same id later is a new request.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events, "/work", "")
+	asks := protocol.Event{Kind: protocol.Foreign, Name: "fs/read\x1b", ID: "5"}
+	if h := hear(t, talk, asks); len(h.Evidence) != 1 || h.Evidence[0].Signal != agency.SignalRefused || h.Evidence[0].Event != asks.Name {
+		t.Errorf("got %+v", h)
+	}
+	for range 2 {
+		refusals := talk.Refusals()
+		if len(refusals) != 1 {
+			t.Fatalf("got %+v", refusals)
+		}
+		frame, err := talk.Frame(refusals[0])
+		if err != nil || !strings.HasPrefix(string(frame), "5 fs/read") {
+			t.Errorf("got %q, %v", frame, err)
+		}
+		if text := talk.Intend(protocol.Intent{Saying: refusals[0]}); !strings.Contains(text, "does not know the request fs/read") || strings.Contains(text, "\x1b") {
+			t.Errorf("got %q", text)
+		}
+		if again, unproven := talk.Refusals(), talk.Unproven(); len(again) != 0 || len(unproven) != 1 || unproven[0].ID != refusals[0].ID {
+			t.Errorf("got %+v and %+v", again, unproven)
+		}
+		hear(t, talk, asks)
+	}
+	hear(t, talk, protocol.Event{Kind: protocol.Foreign, ID: strings.Repeat("5", 1000)})
+	if got := talk.Refusals(); len(got) != 1 {
+		t.Errorf("an id without end: %+v", got)
+	}
 }
 
 // An agent that reports rest with a request open still waits for the answer. It rests after that.

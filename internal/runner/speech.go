@@ -35,7 +35,9 @@ const (
 const (
 	fifoFile   = "in.fifo"
 	wireBuffer = 64 << 10
-	wireStep   = 1 << 20 // how much is read before others have a turn
+	// refusalRoom is more than the largest refusal.
+	refusalRoom = 4 << 10
+	wireStep    = 1 << 20 // how much is read before others have a turn
 	// journalLimit is how much of an intent file is read: what was said to an agent in its life.
 	journalLimit = 256 << 20
 )
@@ -69,6 +71,7 @@ type speech struct {
 	spoken  time.Time     // when something was last written to the agent
 	offset  int64         // of the next line of the wire
 	kept    int64         // up to where the evidence is kept
+	settled bool          // what an earlier wrapper may not have written is said again
 	changed chan struct{} // closed and replaced when the talk changed
 }
 
@@ -176,6 +179,7 @@ func (s *speech) run() {
 		s.mu.Lock()
 		before := s.read()
 		err := s.readTo(before + wireStep) // others wait for the lock
+		s.refuse()
 		came, every := s.read() != before, wireRest
 		if s.talk.AtWork() || !s.talk.Greeted() || came || time.Since(s.spoken) < takenLimit {
 			every = wireActive
@@ -287,6 +291,7 @@ func (s *speech) show(text string) {
 func (s *speech) begin() {
 	err := s.repeat()
 	s.mu.Lock()
+	s.settled = true
 	if !s.talk.Greeted() && !s.talk.Knows(protocol.Hello()) {
 		err = errors.Join(err, s.intend(protocol.Hello()))
 	}
@@ -368,7 +373,7 @@ func (s *speech) intend(x agency.Saying) error {
 	if err != nil {
 		return err
 	}
-	if err := s.room(len(frame)); err != nil {
+	if err := s.room(len(frame), roomLimit); err != nil {
 		return err
 	}
 	intent := protocol.Intent{At: killpoint.Now().UTC(), Saying: x, Frame: string(frame), Wire: s.offset}
@@ -391,7 +396,7 @@ func (s *speech) write(frame []byte) error {
 	if n := len(frame); n == 0 || frame[n-1] != '\n' {
 		frame = append(slices.Clone(frame), '\n')
 	}
-	if err := s.room(len(frame)); err != nil {
+	if err := s.room(len(frame), roomLimit); err != nil {
 		return err
 	}
 	if _, err := s.input.Write(frame); err != nil {
@@ -405,9 +410,22 @@ func (s *speech) write(frame []byte) error {
 	return nil
 }
 
-// room waits until the FIFO has room for a frame: a half frame, written by a wrapper that is killed
+// refuse says to the agent which of its requests agency does not know, as far as the agent reads its
+// input. The caller holds the lock.
+func (s *speech) refuse() {
+	if !s.settled {
+		return
+	}
+	for _, x := range s.talk.Refusals() {
+		if s.room(refusalRoom, 0) != nil || s.intend(x) != nil {
+			return // the next look says it again
+		}
+	}
+}
+
+// room waits until the FIFO has room for a frame, at most for limit: a half frame, written by a wrapper that is killed
 // then, would end the agent.
-func (s *speech) room(size int) error {
+func (s *speech) room(size int, limit time.Duration) error {
 	total := pipeSize(s.input)
 	if size > total {
 		return agency.Errorf(agency.CodeInputRefused, "the message has %d bytes as the agent gets it, more than the %d that it can be given at once", size, total).
@@ -420,7 +438,7 @@ func (s *speech) room(size int) error {
 			return fmt.Errorf("look at the agent's input: %w", err)
 		case waiting+size <= total:
 			return nil
-		case time.Since(begin) > roomLimit:
+		case time.Since(begin) >= limit:
 			return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its input", s.w.launch.RunID).WithHint("agency show %s", s.w.launch.RunID)
 		}
 	}

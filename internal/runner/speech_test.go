@@ -24,6 +24,7 @@ var wordsDialect = protocol.Dialect{
 	Message:   func(_ protocol.Place, id, text string) []byte { return []byte("message " + id + " " + text + "\n") },
 	Interrupt: func(_ protocol.Place, id string) []byte { return []byte("interrupt " + id + "\n") },
 	Look:      func(_ protocol.Place, id string) []byte { return []byte("look " + id + "\n") },
+	Refuse:    func(id, name string) []byte { return []byte("unknown " + id + " " + name + "\n") },
 	Answer: func(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 		return fmt.Appendf(nil, "answer %s %s\n", r.ID, reply.Decision), nil
 	},
@@ -40,6 +41,8 @@ var wordsDialect = protocol.Dialect{
 			return []protocol.Event{{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "rm"}}}
 		case "answered":
 			return []protocol.Event{{Kind: protocol.Answered, ID: id}}
+		case "wants":
+			return []protocol.Event{{Kind: protocol.Foreign, ID: id, Name: "wants"}}
 		case "says":
 			return []protocol.Event{{Kind: protocol.Message, Text: id}}
 		}
@@ -236,6 +239,34 @@ func TestUnwritten(t *testing.T) {
 		if strings.Count(heard, want) != times {
 			t.Errorf("the agent heard %q %d times, want %d:\n%s", want, strings.Count(heard, want), times, heard)
 		}
+	}
+}
+
+// A request that agency does not know is refused once, also when the wrapper was killed before.
+func TestForeignRequest(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `
+		while read -r kind id text; do
+			echo "$kind $id $text" >>heard
+			case $kind in
+			hello|look) echo "hello $id" ;;
+			message) echo "begun $id"; echo "wants w1"; echo "wants w2" ;;
+			unknown) echo "says refused $id" ;;
+			esac
+		done`)
+	f.launch.Mode, f.launch.Opening = agency.ModeProtocol, "begin"
+	f.launch.Env = append(f.launch.Env, "AGENCY_TOKEN="+f.launch.Token)
+	f.listen(0)
+	f.beginOn(f.shown)
+	refused := func() bool { return strings.Contains(f.log("runner"), "● refused w2\n") }
+	eventually(t, "the refusals", refused)
+	f = f.die()
+	f.adopt()
+	eventually(t, "the same on the pane", func() bool { return strings.Contains(f.shown.String(), "refused w2") })
+	eventually(t, "the wrapper", func() bool { return strings.Count(f.intents(), `"refusal"`) == 2 })
+	heard := f.raw("heard")
+	if strings.Count(heard, "unknown w1 wants\n") != 1 || strings.Count(heard, "unknown w2 wants\n") != 1 {
+		t.Errorf("the agent heard:\n%s", heard)
 	}
 }
 

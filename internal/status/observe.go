@@ -95,7 +95,7 @@ func (s observer) observe(e agency.Evidence) {
 		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
 	case agency.SignalReport:
 		s.report(e)
-	case agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown:
+	case agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
 	}
 }
 
@@ -122,7 +122,7 @@ func (s observer) observeSubagent(e agency.Evidence) {
 		s.answered(e)
 	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted, agency.SignalEnded:
 		s.dropOf(e.Subagent)
-	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown:
+	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
 	}
 }
 
@@ -140,7 +140,7 @@ func (s observer) remember(e agency.Evidence) {
 	case e.Source == agency.FromReport:
 		s.ReportsOffset = e.Offset
 	}
-	if e.Signal == agency.SignalUnknown {
+	if e.Signal == agency.SignalUnknown || e.Signal == agency.SignalRefused {
 		s.countUnknown(e.Event)
 	}
 }

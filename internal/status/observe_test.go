@@ -15,7 +15,7 @@ import (
 var allSigns = []agency.Signal{
 	agency.SignalSession, agency.SignalPrompt, agency.SignalBusy, agency.SignalToolStarted, agency.SignalToolEnded, agency.SignalAsked, agency.SignalAnswered,
 	agency.SignalRetrying, agency.SignalFailed, agency.SignalTurnEnded, agency.SignalInterrupted, agency.SignalResting, agency.SignalUsage, agency.SignalEnded,
-	agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalUnknown, "of the future",
+	agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown, "of the future",
 }
 
 // anyEvidence draws evidence that an agent, its terminal or an impostor could have spooled.

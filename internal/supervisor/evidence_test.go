@@ -70,6 +70,12 @@ func TestEvidence(t *testing.T) {
 		if again := w.count(r.ID, agency.AgentStateChanged); again != n {
 			t.Errorf("%d events for what means nothing", again-n)
 		}
+		w.tell(p, agency.Evidence{Signal: agency.SignalRefused, Event: "fs/read", ID: "5"}, agency.Evidence{Signal: agency.SignalRefused, Event: "fs/read", ID: "6"})
+		w.watcher.hints <- path
+		synctest.Wait()
+		if refused, changed := w.count(r.ID, agency.RequestRefused), w.count(r.ID, agency.AgentStateChanged); refused != 1 || changed != n {
+			t.Errorf("%d events for what was refused, and %d for its state", refused, changed-n)
+		}
 	})
 }
 

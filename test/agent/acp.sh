@@ -1,10 +1,17 @@
 #!/bin/sh
 # acp.sh speaks the Agent Client Protocol: in each turn it asks once whether it may run "make", and
-# ends the turn after the answer. It takes a message each time that it is written. It writes heard.txt
+# ends the turn after the answer; when a message says "read it", it wants to read a file first, and
+# goes on after the reply. It takes a message each time that it is written. It writes heard.txt
 # about what it took.
 field() { printf '%s' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
 say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
 update() { say '"method":"session/update","params":{"sessionId":"s1","update":'"$1"'}'; }
+work() {
+	update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I make "}}'
+	update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"it."}}'
+	say '"id":'"$asked"',"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"call","kind":"execute","title":"make"},"options":[{"optionId":"yes","kind":"allow_once"},{"optionId":"no","kind":"reject_once"}]}'
+	asked=$((asked + 1))
+}
 asked=0
 while read -r line; do
 	case $line in
@@ -13,10 +20,14 @@ while read -r line; do
 	*'"method":"session/prompt"'*)
 		turn=$(field id)
 		echo "message $turn" >>heard.txt
-		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I make "}}'
-		update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"it."}}'
-		say '"id":'"$asked"',"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"call","kind":"execute","title":"make"},"options":[{"optionId":"yes","kind":"allow_once"},{"optionId":"no","kind":"reject_once"}]}'
-		asked=$((asked + 1))
+		case $line in
+		*'read it'*) say '"id":"file","method":"fs/read_text_file","params":{"sessionId":"s1","path":"/etc/hosts"}' ;;
+		*) work ;;
+		esac
+		;;
+	*'"code":-32601'*)
+		echo "file $(field message)" >>heard.txt
+		work
 		;;
 	*'"outcome":{"optionId":'*)
 		echo "answer $(field optionId)" >>heard.txt

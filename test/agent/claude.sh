@@ -1,6 +1,7 @@
 #!/bin/sh
 # claude.sh speaks the control protocol of Claude Code: it takes each message, asks once whether it may
-# run "make", and rests after the answer. It writes work.txt first, and heard.txt about what it took.
+# run "make", and rests after the answer; when a message says "read it", it makes a request of another
+# kind first, and goes on after the reply. It writes work.txt first, and heard.txt about what it took.
 case " $* " in
 *" --input-format stream-json "*) ;;
 *) echo '2.1.329 (Claude Code)'; exit ;;
@@ -19,6 +20,12 @@ while read -r line; do
 			echo "message $id" >>heard.txt
 			echo '{"type":"user","isReplay":true,"uuid":"'"$id"'","message":{"role":"user","content":""}}'
 			echo '{"type":"system","subtype":"session_state_changed","state":"running"}'
+			case $line in *'read it'*)
+				echo '{"type":"control_request","request_id":"file","request":{"subtype":"read_file","path":"/etc/hosts"}}'
+				read -r line
+				echo "file $(field error)" >>heard.txt
+				;;
+			esac
 			echo '{"type":"control_request","request_id":"asks-'"$id"'","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make"}}}'
 		}
 		;;

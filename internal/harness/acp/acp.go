@@ -21,7 +21,7 @@ import (
 
 // Dialect is the protocol. An agent takes one message at a time: another one would end its turn.
 var Dialect = protocol.Dialect{
-	Name: "the Agent Client Protocol", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
+	Name: "the Agent Client Protocol", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse,
 	OneAtATime: true, Replays: true,
 }
 
@@ -363,6 +363,8 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	outcome := map[string]any{"outcome": "selected", "optionId": to.Options[i].ID}
 	return encode(map[string]any{"id": to.ID, "result": map[string]any{"outcome": outcome}}, marker(readAnswer+r.ID)), nil
 }
+
+func refuse(id, method string) []byte { return encode(jsonrpc.NotFound(id, method)) }
 
 // encode returns messages with their version, each of which is one line.
 func encode(messages ...map[string]any) []byte {

@@ -13,7 +13,7 @@ import (
 
 // dialect is the control protocol of claude -p with stream-json on both sides.
 var dialect = protocol.Dialect{
-	Name: "stream-json with control requests", Hello: hello, Read: readFrame, Message: sayMessage, Interrupt: sayInterrupt, Answer: replyTo, Reasons: true,
+	Name: "stream-json with control requests", Hello: hello, Read: readFrame, Message: sayMessage, Interrupt: sayInterrupt, Answer: replyTo, Refuse: refuse, Reasons: true,
 }
 
 // protocolArgs are the arguments with which Claude Code speaks it: messages come back with our ids,
@@ -52,8 +52,8 @@ func readFrame(line []byte) []protocol.Event {
 		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no frame"}}
 	}
 	name := f.Type
-	if f.Subtype != "" && f.Type != "result" {
-		name += " " + f.Subtype
+	if kind := cmp.Or(f.Subtype, f.Request.Subtype); kind != "" && f.Type != "result" {
+		name += " " + kind
 	}
 	events := f.events()
 	for i := range events {
@@ -156,7 +156,7 @@ func (f *frame) ended() protocol.Event {
 func (f *frame) asked() []protocol.Event {
 	q := &f.Request
 	if q.Subtype != "can_use_tool" {
-		return []protocol.Event{{Kind: protocol.Unknown}}
+		return []protocol.Event{{Kind: protocol.Foreign, ID: f.RequestID}}
 	}
 	r := &protocol.Request{
 		ID: f.RequestID, Kind: agency.AsksPermission, Tool: q.Tool, Text: agent.ToolText(q.Input), Subagent: q.Agent, Input: slices.Clone(q.Input),
@@ -230,6 +230,12 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	return encode(map[string]any{
 		"type": "control_response", "response": map[string]any{"subtype": "success", "request_id": r.ID, "response": response},
 	}), nil
+}
+
+func refuse(id, name string) []byte {
+	return encode(map[string]any{
+		"type": "control_response", "response": map[string]any{"subtype": "error", "request_id": id, "error": "agency does not know the request " + name},
+	})
 }
 
 // withAnswers returns the input of a question with the answers in it. Several questions are answered in

@@ -16,7 +16,7 @@ import (
 // dialect is the protocol of codex app-server on its standard input and output: JSON-RPC without the
 // version, one message a line. `codex app-server generate-json-schema --out DIR` describes it.
 var dialect = protocol.Dialect{
-	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo,
+	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse,
 }
 
 type message = jsonrpc.Message[params, result, turnError]
@@ -294,6 +294,8 @@ func sayInterrupt(at protocol.Place, id string) []byte {
 func sayLook(at protocol.Place, id string) []byte {
 	return jsonrpc.Encode(map[string]any{"id": id, "method": "thread/read", "params": map[string]any{"threadId": at.Conversation}})
 }
+
+func refuse(id, method string) []byte { return jsonrpc.Encode(jsonrpc.NotFound(id, method)) }
 
 // replyTo returns the answer to a request. An answer that Codex does not know would end the request
 // all the same, so only what it offers is said.

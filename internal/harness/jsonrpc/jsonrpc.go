@@ -47,13 +47,21 @@ func (r *Reader[P, R, E]) Read(line []byte) (events []protocol.Event) {
 		events = r.Notification(&m)
 	default:
 		if events = r.Request(&m); events == nil {
-			events = []protocol.Event{{Kind: protocol.Unknown}}
+			events = []protocol.Event{{Kind: protocol.Foreign, ID: string(m.ID)}}
 		}
 	}
 	for i := range events {
 		events[i].Name, events[i].Thread = cmp.Or(m.Method, "reply"), r.Thread(&m.Params)
 	}
 	return events
+}
+
+// methodNotFound is the code of the error for a request that is not known.
+const methodNotFound = -32601
+
+// NotFound returns the reply to a request that agency does not know, by its id and its method.
+func NotFound(id, method string) map[string]any {
+	return map[string]any{"id": json.RawMessage(id), "error": map[string]any{"code": methodNotFound, "message": "Method not found: " + method}}
 }
 
 // Encode returns messages, each of which is one line.

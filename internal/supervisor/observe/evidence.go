@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"agency"
@@ -35,14 +36,18 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 		}
 		agentState := l.agentState.Clone()
 		now := ob.Now()
+		var refused []agency.EventDraft
 		for _, e := range evidence {
 			if e.At.After(now) || e.At.IsZero() {
 				e.At = now
 			}
 			status.Observe(agentState, e)
+			if e.Signal == agency.SignalRefused && agentState.Unknown[e.Event] == 1 {
+				refused = append(refused, agency.EventDraft{Type: agency.RequestRefused, Data: map[string]any{"name": e.Event, "id": e.ID}})
+			}
 		}
 		agentState.Offset = next
-		if err := ob.recordAgentState(ctx, &l, agentState); err != nil {
+		if err := ob.recordAgentState(ctx, &l, agentState, refused); err != nil {
 			if ctx.Err() == nil {
 				ob.Log.Error("record agent state", "run", id, "err", err)
 			}
@@ -52,12 +57,13 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 }
 
 // recordAgentState sets the agent state of a run. It is written to the record when it changes what
-// a user sees; counters and times are in the evidence file already.
-func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState) error {
+// a user sees, or with what was refused; counters and times are in the evidence file already.
+func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState, refused []agency.EventDraft) error {
 	kind := agency.RunnerKind("")
 	var process *agency.Process
 	set := func(now *liveRun) { now.agentState = agentState }
-	if !status.SameMeaning(agentState, l.agentState) {
+	changed := !status.SameMeaning(agentState, l.agentState)
+	if changed || len(refused) > 0 {
 		if agentState.Turn == agency.TurnEnded && l.agentState.Turn != agency.TurnEnded {
 			ob.outputs.answered(ctx, l.id, agentState)
 		}
@@ -71,7 +77,10 @@ func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState
 				a.ConversationID = agentState.Conversation
 			}
 			ob.change(l, set) // before the commit, so that everyone it wakes finds it
-			return []agency.EventDraft{{Type: agency.AgentStateChanged, Data: stateDraft(agentState)}}, nil
+			if !changed {
+				return refused, nil
+			}
+			return append(slices.Clip(refused), agency.EventDraft{Type: agency.AgentStateChanged, Data: stateDraft(agentState)}), nil
 		})
 		if err != nil {
 			ob.change(l, func(now *liveRun) { now.agentState = l.agentState })
