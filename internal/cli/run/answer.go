@@ -32,24 +32,24 @@ type answerOptions struct {
 func NewAnswer(d *command.Deps) *cobra.Command {
 	o := &answerOptions{Deps: d}
 	cmd := command.New(cobra.Command{
-		Use:     "answer [RUN] [allow|deny|TEXT], answer RUN once|run|always --host HOST",
+		Use:     "answer {[RUN] [allow|deny|TEXT] | RUN {once|run|always} --host HOST}",
 		Short:   "Answer the permission request or question of a run",
 		GroupID: "run",
-		Long: `Answers the request of a run's agent by pressing the keys of the dialog that
-its terminal shows: allow permits this once, deny refuses a permission or a question, and a TEXT is
-one of the options of a question, or your own answer. When the agent asked in plain text and shows
-no dialog, it gets the TEXT as a message. The answer is refused when the terminal does not show the
-request, and while a user types there. Dialogs of the agent's own program, such as trust and logins,
-are left to the user. In the mode protocol no key is pressed: the agent gets the answer by the id of
-its request and acknowledges it; with several open requests, --prompt-id chooses one, and deny takes
-a --reason, which Claude Code is told.
+		Long: `Answers the request of a run's agent by pressing keys in the dialog that its
+terminal shows. allow permits this once, deny refuses a permission or a question, and a TEXT is one
+of the options of a question, or an answer of your own. An agent that asked in plain text, without a
+dialog, gets the TEXT as a message. agency refuses the answer when the terminal does not show the
+request, and while a user types there. Answer dialogs of the agent's own program, such as trust and
+logins, in its terminal: agency attach. In the mode protocol agency presses no key: the agent gets
+the answer with the id of its request, and acknowledges it. Of several open requests, --prompt-id
+chooses one. With deny, --reason gives Claude Code the reason.
 
-With --host it lets a run with the network allow reach one more HOST, which show names when it was
-refused: once until the attempt ends, run for later attempts too, and always for all your runs, by
-[sandbox] hosts in your configuration.
+With --host, a run with the network allow may reach one more HOST, which agency show names after a
+refusal: with once until the attempt ends, with run in later attempts too, with always in all your
+runs, by [sandbox] hosts in your configuration.
 
-Without an answer the command shows what the run asks, with the choices, and on a terminal it asks for
-the answer. Without a run it is the one that asks, if only one does.`,
+Without an answer, the command shows the request and its choices, and on a terminal asks you for the
+answer. Without RUN, it takes the run that asks, if only one does.`,
 		Example: `  agency answer fix-login
   agency answer fix-login allow
   agency answer fix-login "Use the second one"
@@ -66,9 +66,9 @@ the answer. Without a run it is the one that asks, if only one does.`,
 			return []string{string(agency.Allow), string(agency.Deny)}, cobra.ShellCompDirectiveNoFileComp
 		},
 	}, o.run)
-	cmd.Flags().StringVar(&o.promptID, "prompt-id", "", "refuse unless the run waits for this request, an `ID` from an alert")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why it is denied, a `TEXT` that the agent is told where its protocol can")
-	cmd.Flags().StringVar(&o.host, "host", "", "a refused `HOST` to allow, as in [sandbox] hosts")
+	cmd.Flags().StringVar(&o.promptID, "prompt-id", "", "answer only the request with this `ID`, which an alert has")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "with deny: give the agent this `TEXT` as the reason, if its protocol takes one")
+	cmd.Flags().StringVar(&o.host, "host", "", "allow the refused `HOST`, as in [sandbox] hosts")
 	cmd.MarkFlagsMutuallyExclusive("host", "prompt-id")
 	cmd.MarkFlagsMutuallyExclusive("host", "reason")
 	_ = cmd.RegisterFlagCompletionFunc("host", d.CompleteShown(func(resp *api.ShowRunResponse) []string {

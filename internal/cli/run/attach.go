@@ -35,17 +35,18 @@ func NewAttach(d *command.Deps, exec Exec) *cobra.Command {
 		Use:     "attach RUN",
 		Short:   "Show a run's terminal and type into it",
 		GroupID: "run",
-		Long: `Shows the terminal of a run, which continues when you leave. The command
-prints the key that leads out, and the status line shows it. The prefix is Ctrl-b unless you changed it:
+		Long: `Shows the terminal of a run. The run continues when you leave. The command prints
+the key that leaves the terminal, and the status line shows it. The prefix is Ctrl-b unless you
+changed it:
 
   inside tmux        prefix L goes back: the client has switched to the run
   outside            prefix d leaves
   in another tmux    prefix twice and then d: the outer tmux takes the first
   [tmux] socket      F12 leaves, wherever you are: the server is agency's own
 
-While the run asks, prefix a shows what, and answers it, unless you have bound that key. When the run
-is stopped you are back where you came from; agency logs shows what the agent wrote. With --json the
-command to run is printed instead.`,
+While the run has a request, prefix a shows it and takes your answer, unless you have bound that key
+yourself. When the run stops, you are back where you came from; agency logs shows what the agent
+wrote. With --json, agency instead prints the command that shows the terminal.`,
 		Example: "  agency attach fix-login",
 		Args:    command.Takes("RUN"),
 	}, o.run)

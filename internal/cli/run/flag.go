@@ -19,10 +19,10 @@ func NewFlag(d *command.Deps) *cobra.Command {
 		Use:     "flag RUN REASON...",
 		Short:   "Mark that a run needs attention, with the reason",
 		GroupID: "run",
-		Long: `Marks that a run needs attention. The mark stays, whatever the agent does,
-until agency unflag or another attempt (agency resume). It alerts the run's owner, as a request of
-the run does. A later request of the run shows before the flag. A failed run stays failed. agency gc
-keeps a flagged run. Another reason replaces the one before.
+		Long: `Marks that a run needs attention. The mark, a flag, stays until agency unflag or
+another attempt (agency resume), whatever the agent does. The run's owner gets an alert, as about a
+request of the run. A request that the run makes later shows before the flag. A failed run stays
+failed. agency gc keeps a run with a flag. Another reason replaces the previous one.
 
 An agent can flag itself and the runs that it started. Put -- before a reason that begins with a
 dash.`,
@@ -60,8 +60,8 @@ func NewUnflag(d *command.Deps) *cobra.Command {
 		Use:     "unflag RUN",
 		Short:   "Remove a run's flag",
 		GroupID: "run",
-		Long: `Removes the mark of agency flag from a run. The run has the status of its
-agent again, and the alert about the flag closes.`,
+		Long: `Removes the flag of a run. The run has the status of its agent again, and agency
+resolves the alert about the flag.`,
 		Example: "  agency unflag fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {

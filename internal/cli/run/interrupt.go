@@ -16,10 +16,10 @@ func NewInterrupt(d *command.Deps) *cobra.Command {
 		Use:     "interrupt RUN",
 		Short:   "End what a run's agent does now; the agent stays",
 		GroupID: "run",
-		Long: `Ends the turn of an agent to which agency speaks in its own protocol (agency
-run --mode protocol). What it asked is withdrawn, and it waits for the next message. A message that
-was sent before and that it has not begun with begins at once: the answer says how many do. In the
-other modes, use the key of the agent (agency attach) or agency stop.`,
+		Long: `Ends the turn of an agent in the mode protocol (agency run --mode protocol).
+agency withdraws what the agent asked, and the agent waits for the next message. If it got messages
+before that it has not begun with, it begins with these at once: the command prints how many. In the
+other modes, use the agent's own key (agency attach) or agency stop.`,
 		Example: "  agency interrupt fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {

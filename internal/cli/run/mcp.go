@@ -34,19 +34,20 @@ func NewMCP(d *command.Deps) *cobra.Command {
 		Use:     "mcp",
 		Short:   "Serve agency to an agent, as tools of the Model Context Protocol",
 		GroupID: "run",
-		Long: `Serves the tools of agency on standard input and output, for an agent that
-runs others: it starts workers, waits for their requests, answers them and collects their work. An
-agent's program starts this command itself; docs/mcp.md describes how to set it up for each program.
+		Long: `Serves the tools of agency on standard input and output, for an agent that leads
+others: with the tools it starts workers, waits for their requests, answers them and collects their
+work. The agent's program starts this command; docs/mcp.md describes the set-up for each program.
 
 The tools see the runs of the repository of the current directory. Inside a run they act as that
-run, with its messages. --tools all adds those that most agents do not need: why a run has its
-status, flags, timers, and sessions whose agents another program runs.`,
+run, with its messages. --tools all adds those that most agents do not need: for flags, checks,
+landing queues, timers, and sessions whose agents another program runs.`,
 		Example: `  claude mcp add agency -- agency mcp
+  mkdir -p .claude/skills/agency
   agency mcp --skill > .claude/skills/agency/SKILL.md`,
 		Args: command.Takes(),
 	}, o.run)
 	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "let the tools see the runs of every repository")
-	cmd.Flags().StringVar(&o.tools, "tools", "usual", "which tools to serve: usual, or all")
+	cmd.Flags().StringVar(&o.tools, "tools", "usual", "serve this `SET` of tools: usual or all")
 	command.Values(cmd, "tools", "usual", "all")
 	cmd.Flags().BoolVar(&o.skill, "skill", false, "print the skill that teaches an agent to use the tools, and exit")
 	return cmd

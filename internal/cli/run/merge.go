@@ -32,22 +32,24 @@ func NewMerge(d *command.Deps) *cobra.Command {
 		Short:   "Bring the work of a run or a session into a branch",
 		GroupID: "run",
 		Long: `Brings the commits of a run into a branch: by default as one commit, into the
-branch that the run began at or that you have checked out. The new commit is made and checked apart
-from every checkout. A checkout of the branch moves along if that overwrites nothing there; what you
-changed in other files stays as it is. Nothing is stashed, and no hook of git runs.
+branch that the run began at or that you have checked out. agency makes and checks the new commit
+apart from every checkout. A checkout of the branch moves along if that overwrites nothing there;
+your changes in other files stay as they are. agency stashes nothing, and runs no hook of git.
 
-The checks of the branch, [[check]] in its agency.toml, run first on exactly that commit; one that does
-not pass makes it refuse (see agency verify). Work that the agent did not commit makes it refuse too,
-unless you give --include-uncommitted. A landing can be taken back while nothing was built on it:
---undo and its id.
+agency first runs the checks of the branch, [[check]] in its agency.toml, on exactly that commit,
+and refuses to land it when one does not pass (see agency verify). It also refuses when the agent
+did not commit all its work, unless you give --include-uncommitted. --undo takes a landing back by
+its id, while nothing was built on it.
 
-A session that has settled lands run by run, up to the first refusal, which names what landed: those
-completed agents whose work no other agent has, since the last one has that of all before it.
+A session that has settled lands run by run, up to the first refusal, whose error names what landed.
+agency lands the completed agents whose work no other agent has: the work of an agent includes that
+of the agents before it.
 
---push then pushes the branch, as agency push does; it is never forced. If the remote has commits that
-the branch lacks, the work has landed here and is not pushed. Given again, it pushes what has landed.
+--push then pushes the branch, as agency push does, and never by force. If the remote has commits
+that the branch lacks, the work lands here and agency does not push it. Given again, --push pushes
+what has landed.
 
-agency review shows first what would land. [landing] in agency.toml or your configuration changes the
+agency review shows what would land. [landing] in agency.toml or your configuration changes the
 defaults.`,
 		Example: `  agency merge fix-login
   agency merge fix-login --into develop --method rebase
@@ -57,14 +59,14 @@ defaults.`,
 		ValidArgsFunction: d.CompleteWork,
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.req.Into, "into", "", "the target, a `BRANCH`")
-	f.StringVar(&o.req.Method, "method", "", "`HOW` the commits land: squash, ff, merge or rebase")
-	f.StringVarP(&o.req.Message, "message", "m", "", "`TEXT` of the commit of a run (default: from its commits and report)")
+	f.StringVar(&o.req.Into, "into", "", "land in the target `BRANCH` (default: [landing] target, the branch that the run began at, or the one that you have checked out)")
+	f.StringVar(&o.req.Method, "method", "", "land the commits by this `METHOD`: squash, ff, merge or rebase")
+	f.StringVarP(&o.req.Message, "message", "m", "", "the message of the commit as `TEXT` (default: from the run's commits and report)")
 	f.BoolVar(&o.req.IncludeUncommitted, "include-uncommitted", false, "land what the agent did not commit too")
-	f.BoolVar(&o.req.DryRun, "dry-run", false, "make and check the commit, and move nothing")
+	f.BoolVar(&o.req.DryRun, "dry-run", false, "make and check the commit, but move no branch")
 	f.BoolVar(&o.req.NoVerify, "no-verify", false, "do not run the checks of the target")
 	f.BoolVar(&o.req.Approve, "approve", false, "land work that changes what the checks run")
-	f.StringVar(&o.req.Undo, "undo", "", "take the `LANDING` back")
+	f.StringVar(&o.req.Undo, "undo", "", "take back this `LANDING`")
 	f.BoolVar(&o.push, "push", false, "then push the target to a remote")
 	o.flags(cmd)
 	methods := []string{}
@@ -212,7 +214,7 @@ func NewAbandon(d *command.Deps) *cobra.Command {
 		Short:   "Mark an ended run as given up; nothing is deleted",
 		GroupID: "run",
 		Long: `Marks an ended run whose work you do not want. Its worktree, branch and record
-stay until agency rm. It cannot be merged until you take the mark away with --undo, or resume it.`,
+stay until agency rm. You cannot merge it until you remove the mark with --undo, or resume the run.`,
 		Example: "  agency abandon fix-login\n  agency abandon --undo fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
@@ -228,7 +230,7 @@ stay until agency rm. It cannot be merged until you take the mark away with --un
 			_, _ = fmt.Fprintf(w, "%s is abandoned\n", resp.Run.Ref())
 		})
 	})
-	cmd.Flags().BoolVar(&undo, "undo", false, "take the mark away")
+	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd
 }

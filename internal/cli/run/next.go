@@ -20,12 +20,11 @@ func NewNext(d *command.Deps, exec Exec) *cobra.Command {
 		Use:     "next",
 		Short:   "Attach to the run that has waited for you longest",
 		GroupID: "run",
-		Long: `Attaches to the run that needs you and has waited longest, in this repository,
-or outside of one in all. One whose terminal is gone is named and passed over.
-It is an error (exit status 3) when no run needs you: those that are done or
-have failed do not wait, and are in agency alerts; one that cannot land is
-named.
-With --print it goes into other commands: agency answer "$(agency next --print)".`,
+		Long: `Attaches to the run that needs you and has waited longest: in this repository, or
+outside of a repository in all. It names and skips a run whose terminal is gone. When no run needs
+you, it fails with exit status 3, and names a run that cannot land if there is one. Runs that are
+done or have failed do not wait for you: agency alerts lists them. With --print, other commands can
+use the run: agency answer "$(agency next --print)".`,
 		Example: `  agency next
   agency next --print`,
 		Args: command.Takes(),
@@ -59,8 +58,8 @@ With --print it goes into other commands: agency answer "$(agency next --print)"
 		}
 		return attachFirst(cmd.Context(), d, runs, exec)
 	})
-	cmd.Flags().BoolVar(&show, "print", false, "print its name instead")
-	cmd.Flags().BoolVar(&allRepos, "all-repos", false, "of every repository")
+	cmd.Flags().BoolVar(&show, "print", false, "print the run's name instead of attaching")
+	cmd.Flags().BoolVar(&allRepos, "all-repos", false, "choose from the runs of every repository")
 	return cmd
 }
 

@@ -31,14 +31,14 @@ func NewPR(d *command.Deps) *cobra.Command {
 		Use:     "pr RUN",
 		Short:   "Make a pull request of a run, and follow it",
 		GroupID: "run",
-		Long: `Pushes the commits of a run as agency push does, and makes a pull request of
-them, or updates the one that it has. Title and text come from the commits, from what the agent
-reported, and from the checks. agency looks for the pull request of the branch before it makes one, so
-that there are never two.
+		Long: `Pushes the commits of a run as agency push does, and makes a pull request of them,
+or updates the run's pull request. Title and text come from the commits, the agent's report and the
+checks. agency looks for the pull request of the branch before it makes one, so that there are never
+two.
 
-It uses your gh for GitHub and your glab for GitLab, found on your PATH, with your login. Without glab
-it makes a merge request by git push, and likewise on Gitea and Forgejo. Set [forge] kind for a host
-whose name does not show its kind.`,
+agency runs gh for GitHub and glab for GitLab, from your PATH and with your login. Without glab, and
+on Gitea and Forgejo, it makes the pull request by git push. Set [forge] kind for a host whose name
+does not tell which forge it is.`,
 		Example: `  agency pr fix-login --draft
   agency pr fix-login --status
   agency pr fix-login --comments --send
@@ -48,14 +48,14 @@ whose name does not show its kind.`,
 	}, o.run)
 	o.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.into, "into", "", "the `BRANCH` to merge into (default: as for agency merge)")
-	f.BoolVar(&o.draft, "draft", false, "make it as a draft")
-	f.BoolVar(&o.ready, "ready", false, "make a draft one that can be merged")
-	f.BoolVar(&o.merge, "merge", false, "merge it, if it has exactly the commits of the run")
-	f.BoolVar(&o.closing, "close", false, "close it without merging")
-	f.BoolVar(&o.status, "status", false, "look at it: state, checks, reviews; a merged one makes the run merged")
-	f.BoolVar(&o.comments, "comments", false, "print the comments of reviewers that are not resolved")
-	f.BoolVar(&o.send, "send", false, "with --comments: send them to the agent, as one message")
+	f.StringVar(&o.into, "into", "", "the target `BRANCH` (default: as for agency merge)")
+	f.BoolVar(&o.draft, "draft", false, "make the pull request as a draft")
+	f.BoolVar(&o.ready, "ready", false, "mark the draft as ready for review")
+	f.BoolVar(&o.merge, "merge", false, "merge the pull request, if it has exactly the commits of the run")
+	f.BoolVar(&o.closing, "close", false, "close the pull request without merging it")
+	f.BoolVar(&o.status, "status", false, "print its state, checks and reviews; once it is merged, the run is merged too")
+	f.BoolVar(&o.comments, "comments", false, "print the unresolved comments of reviewers")
+	f.BoolVar(&o.send, "send", false, "with --comments: send them to the agent as one message")
 	cmd.MarkFlagsMutuallyExclusive("draft", "ready", "merge", "close", "status", "comments")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	return cmd

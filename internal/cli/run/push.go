@@ -33,9 +33,9 @@ type remoteOptions struct {
 
 func (o *remoteOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.remote, "remote", "", "the `REMOTE`: its name, or a URL (default: [landing] remote, origin)")
+	f.StringVar(&o.remote, "remote", "", "push to `REMOTE`, its name or a URL (default: [landing] remote, or origin)")
 	_ = cmd.RegisterFlagCompletionFunc("remote", o.CompleteRemotes)
-	command.DurationVar(f, &o.limit, "timeout", 5*time.Minute, "give up after this `TIME`")
+	command.DurationVar(f, &o.limit, "timeout", 5*time.Minute, "give up after this `DURATION`")
 }
 
 // bounded returns a context that ends at the time limit.
@@ -131,11 +131,12 @@ func NewPush(d *command.Deps) *cobra.Command {
 		GroupID: "run",
 		Long: `Pushes the commits of a run to a branch of the same name, with your git, your
 credentials and your environment. The remote must still have what agency saw there when the push
-arrives, so nothing that others pushed is lost. Only a branch that agency made itself there is ever
-replaced, when the agent has changed its commits.
+arrives, so nothing that others pushed is lost. agency replaces a branch there only if it made that
+branch itself, when the agent has rewritten its commits.
 
-Work that is not committed makes it refuse. So does a remote whose URL is not the one that it had when
-the run began, since an agent can change it. No hook runs, your pre-push hook neither.`,
+agency refuses to push when the agent did not commit all its work. It also refuses a remote whose
+URL has changed since the run began, since an agent can change it. No hook runs, not even your
+pre-push hook.`,
 		Example: `  agency push fix-login
   agency push fix-login --remote fork --branch login`,
 		Args:              command.Takes("RUN"),
@@ -154,7 +155,7 @@ the run began, since an agent can change it. No hook runs, your pre-push hook ne
 		return d.Print(result, func(w io.Writer) { printPush(w, &plan, result) })
 	})
 	o.flags(cmd)
-	cmd.Flags().StringVar(&branch, "branch", "", "push to this `BRANCH` of the remote (default: the name of the run's)")
+	cmd.Flags().StringVar(&branch, "branch", "", "push to `BRANCH` of the remote (default: the name of the run's branch)")
 	return cmd
 }
 

@@ -24,20 +24,20 @@ func NewQueue(d *command.Deps) *cobra.Command {
 		Use:     "queue",
 		Short:   "Land runs one after the other, each with the checks of the branch",
 		GroupID: "run",
-		Long: `A branch has a queue of runs that are to land in it. agency merges several of
-them apart from every checkout, runs the checks of the branch on the result, and lands them together
-when these pass. When they do not, agency finds the run whose work is at fault, and lands the others.
-Nothing is blamed when the branch itself does not pass.
+		Long: `Each branch has a queue of runs that are to land in it. agency merges several of
+these runs apart from every checkout, runs the checks of the branch on the result, and lands the
+runs together when the checks pass. Otherwise agency finds the run whose work is at fault, and lands
+the others. When the branch itself does not pass, no run is at fault.
 
-A run whose work conflicts goes back to its agent. The queue lives in the daemon: you can close your
-terminal. docs/landing.md describes it.`,
+When a run conflicts, agency asks its agent to solve the conflict. The daemon works on the queue:
+you can close your terminal. docs/landing.md describes queues.`,
 		Example: "  agency queue add fix-login fix-logout\n  agency queue ls",
 	},
 		newQueueAdd(d), newQueueList(d), newQueueShow(d), newQueueExplain(d),
-		newQueueChange(d, "hold", "Leave a run alone until agency queue resume", "held"),
+		newQueueChange(d, "hold", "Keep runs from landing until agency queue resume", "held"),
 		newQueueResume(d),
-		newQueueChange(d, "retry", "Try a run again that failed, conflicts or is held", "tried again"),
-		newQueueChange(d, "rm", "Remove a run from its queue; its work stays", "removed"),
+		newQueueChange(d, "retry", "Try runs again that failed, conflict or are held", "tried again"),
+		newQueueChange(d, "rm", "Remove runs from a queue; their work stays", "removed"),
 		newQueuePause(d),
 	)
 }
@@ -47,11 +47,11 @@ func newQueueAdd(d *command.Deps) *cobra.Command {
 	req := api.AddToQueueRequest{}
 	cmd := command.New(cobra.Command{
 		Use:   "add [RUN...]",
-		Short: "Have runs land when their turn comes",
-		Long: `Adds runs at the end of the queue, in this order. Their work must be committed. A
-run whose agent is at work is waited for; commits that follow later land too. What an agent added
-waits for your --approve, as does work that changes what the checks run. An approval holds for the
-work as it is now.`,
+		Short: "Add runs that land when their turn comes",
+		Long: `Adds runs at the end of the queue, in this order. Only committed work lands.
+agency waits for an agent that still works; commits that it makes later land too. A run that an
+agent added waits until you add it with --approve, as does work that changes what the checks run. An
+approval is for the work as it is now.`,
 		Example: `  agency queue add fix-login fix-logout
   agency queue add --session active --into develop
   agency queue add fix-login --approve`,
@@ -84,8 +84,8 @@ work as it is now.`,
 		})
 	})
 	f := cmd.Flags()
-	f.StringVar(&req.Session, "session", "", "add the complete agents of the `SESSION` whose work no other has")
-	f.StringVar(&req.Into, "into", "", "the target, a `BRANCH` (default: as for agency merge)")
+	f.StringVar(&req.Session, "session", "", "add the complete agents of `SESSION` whose work no other has")
+	f.StringVar(&req.Into, "into", "", "the target `BRANCH` (default: as for agency merge)")
 	f.BoolVar(&req.Approve, "approve", false, "approve the work as it is now")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	_ = cmd.RegisterFlagCompletionFunc("session", d.CompleteSessions)
@@ -98,7 +98,7 @@ func newQueueList(d *command.Deps) *cobra.Command {
 	req := api.ListQueueRequest{}
 	everywhere := false
 	cmd := command.New(cobra.Command{
-		Use: "ls", Short: "List what waits to land", Example: "  agency queue ls\n  agency queue ls --all --into main", Args: command.Takes(),
+		Use: "ls", Short: "List the runs that wait to land", Example: "  agency queue ls\n  agency queue ls --all --into main", Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		if !everywhere {
 			req.Dir = d.Dir
@@ -125,9 +125,9 @@ func newQueueList(d *command.Deps) *cobra.Command {
 		})
 	})
 	f := cmd.Flags()
-	f.StringVar(&req.Into, "into", "", "only the queue of the `BRANCH`")
-	f.BoolVar(&req.All, "all", false, "also what has left the queue")
-	f.BoolVar(&everywhere, "all-repos", false, "of all repositories, not only of the one that you are in")
+	f.StringVar(&req.Into, "into", "", "show only the queue of `BRANCH`")
+	f.BoolVar(&req.All, "all", false, "show runs that have left the queue too")
+	f.BoolVar(&everywhere, "all-repos", false, "show the queues of every repository")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	return cmd
 }
@@ -222,7 +222,7 @@ var stateWords = map[agency.QueueState]string{
 // newQueueExplain returns the command agency queue explain.
 func newQueueExplain(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "explain RUN", Short: "Say why a run has not landed", Example: "  agency queue explain fix-login", Args: command.Takes("RUN"),
+		Use: "explain RUN", Short: "Explain why a run has not landed", Example: "  agency queue explain fix-login", Args: command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ListQueue, api.ListQueueRequest{Run: args[0]})
 		if err != nil {
@@ -261,7 +261,7 @@ func newQueueChange(d *command.Deps, name, short, done string) *cobra.Command {
 		Use: name + " RUN...", Short: short, Example: "  agency queue " + name + " fix-login", Args: command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error { return changeQueue(cmd, d, req, args, done) })
-	cmd.Flags().StringVar(&req.Into, "into", "", "in the queue of the `BRANCH`")
+	cmd.Flags().StringVar(&req.Into, "into", "", "act in the queue of `BRANCH` (default: the one that the run joined last)")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	cmd.ValidArgsFunction = d.CompleteQueued(name == "retry")
 	return cmd
@@ -285,7 +285,7 @@ func changeQueue(cmd *cobra.Command, d *command.Deps, req api.ChangeQueueRequest
 func newQueueResume(d *command.Deps) *cobra.Command {
 	into := ""
 	cmd := command.New(cobra.Command{
-		Use: "resume [RUN...]", Short: "Go on with held runs, or with a paused queue", Args: cobra.ArbitraryArgs,
+		Use: "resume [RUN...]", Short: "Continue with held runs, or with a paused queue", Args: cobra.ArbitraryArgs,
 		Example:     "  agency queue resume fix-login\n  agency queue resume --into main",
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
@@ -294,7 +294,7 @@ func newQueueResume(d *command.Deps) *cobra.Command {
 		}
 		return pauseQueue(cmd, d, into, true)
 	})
-	cmd.Flags().StringVar(&into, "into", "", "the queue of the `BRANCH` (default: all of the repository)")
+	cmd.Flags().StringVar(&into, "into", "", "act on the queue of `BRANCH` (default: all queues of the repository)")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	cmd.ValidArgsFunction = d.CompleteQueued(false)
 	return cmd
@@ -305,10 +305,11 @@ func newQueuePause(d *command.Deps) *cobra.Command {
 	into := ""
 	cmd := command.New(cobra.Command{
 		Use: "pause", Short: "Land nothing until agency queue resume", Args: command.Takes(),
-		Long:    "Stops the queue of a branch. A check that runs is finished, and nothing lands.",
+		Long: `Stops the queue of a branch. agency lets a check that runs finish, and lands
+nothing.`,
 		Example: "  agency queue pause --into main",
 	}, func(cmd *cobra.Command, _ []string) error { return pauseQueue(cmd, d, into, false) })
-	cmd.Flags().StringVar(&into, "into", "", "the queue of the `BRANCH` (default: all of the repository)")
+	cmd.Flags().StringVar(&into, "into", "", "act on the queue of `BRANCH` (default: all queues of the repository)")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	return cmd
 }

@@ -27,18 +27,18 @@ func NewRemove(d *command.Deps) *cobra.Command {
 		Aliases: []string{"remove"},
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "run",
-		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a
-live one first. Work that would be lost is saved under refs/agency/snapshots, unless you give
---discard: what is in no commit, and commits on no branch that stays. A branch without commits of
-its own goes too: all of it is in its base. Any other branch stays, unless you give --delete-branch,
-now or later. For a run that is removed already that is refused when the branch has commits that are
-nowhere else. The record and the logs stay.`,
+		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a live
+run first. Unless you give --discard, agency first saves work that would be lost under
+refs/agency/snapshots: what is in no commit, and commits on no branch that stays. It deletes the
+run's branch if the branch has no commits of its own. Any other branch stays, unless you give
+--delete-branch, now or later. For a run that is already removed, agency refuses --delete-branch
+when the branch has commits that are nowhere else. The record and the logs stay.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, o.run)
 	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "stop the run first if it is live")
-	cmd.Flags().BoolVar(&o.discard, "discard", false, "save nothing: give up the work that is in no commit")
+	cmd.Flags().BoolVar(&o.discard, "discard", false, "save nothing: delete the work that is in no commit")
 	cmd.Flags().BoolVar(&o.deleteBranch, "delete-branch", false, "delete the run's branch too")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	return cmd

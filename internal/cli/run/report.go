@@ -50,17 +50,17 @@ func NewReport(d *command.Deps) *cobra.Command {
 		Long: `For agents: reports the status of this run to its owner. Call it inside the
 worktree of the run.
 
-  working           you are getting on with the task    --summary
+  working           you work on the task                --summary
   needs_input       you cannot go on without an answer  --summary, --question
   blocked           something outside stops you         --summary, --blocker
   ready_for_review  the task is done and checked        --summary, --how-to-test
 
-These replace the file .agency/state/runner_status.json. Three more are added to it and take only
---summary: error (something failed and you cannot repair it), complete (everything is done), help (a
-user should look).
+These replace the file .agency/state/runner_status.json. Three more leave the file as it is and take
+only --summary: error (something failed and you cannot repair it), complete (everything is done),
+help (a user should look).
 
-With working, --quiet-for announces how long you will be silent, for a long build or test: until
-then you do not count as stalled.`,
+With working, --quiet-for announces how long you will report nothing, as during a long build or
+test: until then you do not count as stalled.`,
 		Example: `  agency report working --summary "Moving the session check into the middleware"
   agency report working --summary "Running the whole test suite" --quiet-for 20m
   agency report needs_input --summary "Two ways" --question "Keep old sessions?"
@@ -69,12 +69,12 @@ then you do not count as stalled.`,
 		ValidArgs: words,
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.summary, "summary", "", "what you are doing, need or did, in one short sentence")
-	f.StringArrayVar(&o.questions, "question", nil, "what you need to know; may be repeated")
-	f.StringArrayVar(&o.blockers, "blocker", nil, "what stops you; may be repeated")
-	f.StringVar(&o.howToTest, "how-to-test", "", "how a reviewer can check the work")
-	f.StringArrayVar(&o.risks, "risk", nil, "what a reviewer should know; may be repeated")
-	command.DurationVar(f, &o.quiet, "quiet-for", 0, "how long you will be silent, such as 20m; with working")
+	f.StringVar(&o.summary, "summary", "", "what you do, need or did, as one short `TEXT`")
+	f.StringArrayVar(&o.questions, "question", nil, "what you need to know, as `TEXT` (repeatable)")
+	f.StringArrayVar(&o.blockers, "blocker", nil, "what stops you, as `TEXT` (repeatable)")
+	f.StringVar(&o.howToTest, "how-to-test", "", "how a reviewer can check the work, as `TEXT`")
+	f.StringArrayVar(&o.risks, "risk", nil, "what a reviewer should know, as `TEXT` (repeatable)")
+	command.DurationVar(f, &o.quiet, "quiet-for", 0, "with working: how long you will report nothing, a `DURATION` such as 20m")
 	return cmd
 }
 

@@ -36,13 +36,13 @@ func NewResume(d *command.Deps) *cobra.Command {
 		Use:     "resume RUN",
 		Short:   "Start an ended run's agent again in the same worktree",
 		GroupID: "run",
-		Long: `Starts another attempt of a run that has ended, in the same worktree. The
-agent continues its conversation where it can; otherwise it begins a new one, and the command prints
-that. After a reboot, --all-lost lists the lost runs; with --yes it resumes them one after the
-other, and stops after three failures.
+		Long: `Starts another attempt of a run that has ended, in the same worktree. The agent
+continues its conversation if it can; otherwise it begins a new one, and the command tells you.
+After a reboot, --all-lost lists the lost runs; with --yes it resumes them one after the other, and
+stops after three failures.
 
-The agent gets the environment of this command. Variables from agency run --env are not kept,
-because they may be secret: give them again.`,
+The agent gets the environment of this command. agency does not keep the variables of agency run
+--env, because they may be secret: give them again.`,
 		Example: `  agency resume fix-login
   agency resume fix-login --prompt "now add a test"
   agency resume --restart fix-login
@@ -59,11 +59,11 @@ because they may be secret: give them again.`,
 		},
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.prompt, "prompt", "", "a new task as `TEXT`, instead of the old one")
-	f.BoolVar(&o.fresh, "fresh", false, "begin a new conversation; the content of the worktree is saved first")
-	f.BoolVar(&o.restart, "restart", false, "stop the agent first if it runs")
+	f.StringVar(&o.prompt, "prompt", "", "give a new task as `TEXT`, instead of the old one")
+	f.BoolVar(&o.fresh, "fresh", false, "begin a new conversation; agency first saves the content of the worktree")
+	f.BoolVar(&o.restart, "restart", false, "stop the run first if it is live")
 	f.BoolVar(&o.force, "force", false, "resume although the configuration of the runner changed")
-	f.BoolVar(&o.noSetup, "no-setup", false, "resume although the repository's setup never succeeded; it is not tried again")
+	f.BoolVar(&o.noSetup, "no-setup", false, "resume although the repository's setup never succeeded, and do not try it again")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
 	f.BoolVar(&o.allLost, "all-lost", false, "list the runs whose agents disappeared")
 	f.BoolVar(&o.yes, "yes", false, "with --all-lost: resume them")

@@ -45,13 +45,14 @@ func NewRun(d *command.Deps, exec Exec) *cobra.Command {
 		Aliases: []string{"new"},
 		Short:   "Start an agent on a task in its own worktree",
 		GroupID: "run",
-		Long: `Starts an agent on a task, in a new worktree and branch of the repository
-and in its own tmux session. Your own checkout is not touched and may be dirty. Prints the handle of
-the run. Without a task, a terminal opens $VISUAL or $EDITOR for it.
+		Long: `Starts an agent on a task, in a new worktree and branch of the repository and in
+its own tmux session. Your own checkout stays untouched, and may have changes. The command prints
+the handle of the run. Without a task, it opens $VISUAL or $EDITOR on a terminal, where you write
+one.
 
 Values that you omit come from --spec, then from the --preset, then from the repository's
 agency.toml, then from the [defaults] of your configuration. The model and the arguments of a preset
-belong to its runner: with another --runner they are left out.`,
+belong to its runner: with another --runner, agency ignores them.`,
 		Example: `  agency run "fix the login test"
   agency run --runner shell --prompt 'make test'
   git diff | agency run --prompt - --name review-diff --type review
@@ -67,39 +68,39 @@ belong to its runner: with another --runner they are left out.`,
 func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "the task as `TEXT`; - reads it from standard input")
-	f.StringVarP(&o.promptFile, "prompt-file", "f", "", "the task as a `FILE`")
-	f.StringVar(&o.asked.Preset, "preset", "", "a role of the configuration by `NAME`; agency presets ls")
+	f.StringVarP(&o.promptFile, "prompt-file", "f", "", "read the task from `FILE`")
+	f.StringVar(&o.asked.Preset, "preset", "", "use the preset `NAME`; agency presets ls lists them")
 	f.StringVar(&o.spec, "spec", "", "read the request from a JSON `FILE`; flags override it")
 	f.StringVar(&o.asked.Repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
-	f.StringVar(&o.asked.BaseRef, "base", "", "branch, tag or commit to start from (default: HEAD)")
-	f.StringVar(&o.asked.Branch, "branch", "", "name of the new branch (default: agency/HANDLE)")
-	f.StringVar(&o.runner, "runner", "", config.RunnerNames()+", or the name of a custom runner")
-	f.StringVarP(&o.asked.Name, "name", "n", "", "a name to call the run by")
-	f.StringVar(&o.asked.Type, "type", "", "a word for the kind of task: plan, build, review ...")
-	f.StringVarP(&o.asked.Runner.Model, "model", "m", "", "the model, as the runner calls it")
-	f.StringArrayVar(&o.asked.Tags, "tag", nil, "tag the run (repeatable; default: worker)")
+	f.StringVar(&o.asked.BaseRef, "base", "", "start from `BASE`, a branch, tag or commit (default: HEAD)")
+	f.StringVar(&o.asked.Branch, "branch", "", "name the new branch `BRANCH` (default: agency/HANDLE)")
+	f.StringVar(&o.runner, "runner", "", "start this `RUNNER`: "+config.RunnerNames()+", or the name of a custom runner")
+	f.StringVarP(&o.asked.Name, "name", "n", "", "give the run this `NAME`")
+	f.StringVar(&o.asked.Type, "type", "", "a `WORD` for the kind of task: plan, build, review ...")
+	f.StringVarP(&o.asked.Runner.Model, "model", "m", "", "use this `MODEL`, as the runner names it")
+	f.StringArrayVar(&o.asked.Tags, "tag", nil, "give the run this `TAG` (repeatable; default: worker)")
 	f.StringArrayVar(&o.inputs, "input", nil, "a `FILE` of the repository that the task depends on (repeatable)")
 	f.StringArrayVar(&o.asked.Env, "env", nil, "set `NAME=VALUE` for the runner (repeatable)")
-	f.IntVar(&o.asked.Limits.MaxMinutes, "max-minutes", 0, "end the runner after this many minutes (0: no limit)")
-	command.DurationVar(f, &o.stall, "stall-threshold", 0, "show it as stalled after this time without a sign of work, such as 30m (default: as configured)")
-	f.IntVar(&o.asked.Limits.StuckIntervals, "stuck-after", 0, "alert that it is stuck after this many intervals of the watchdog without a sign of life (default: as configured)")
-	f.BoolVar(&o.headless, "headless", false, "short for --mode headless: no terminal; the runner reads the prompt, works and ends")
-	f.StringVar((*string)(&o.asked.Mode), "mode", "", "how agency speaks with the agent, a `MODE`: terminal, headless, protocol (default: as configured)")
-	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "keep the agent apart from the machine, a `LEVEL`: worktree, process, container (default: as configured)")
-	f.StringVar((*string)(&o.asked.Network), "network", "", "what an agent in a sandbox reaches, a `NETWORK`: full, allow (the hosts of [sandbox]), none (default: as configured)")
+	f.IntVar(&o.asked.Limits.MaxMinutes, "max-minutes", 0, "end the agent after `N` minutes (0: no limit)")
+	command.DurationVar(f, &o.stall, "stall-threshold", 0, "show the run as stalled after this `DURATION` without a sign of work, such as 30m (default: as configured)")
+	f.IntVar(&o.asked.Limits.StuckIntervals, "stuck-after", 0, "alert that the run is stuck after `N` intervals of the watchdog without a sign of life (default: as configured)")
+	f.BoolVar(&o.headless, "headless", false, "short for --mode headless: no terminal; the agent reads the prompt, works and ends")
+	f.StringVar((*string)(&o.asked.Mode), "mode", "", "speak with the agent in this `MODE`: terminal, headless or protocol (default: as configured)")
+	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "sandbox the agent at this `LEVEL`: worktree, process or container (default: as configured)")
+	f.StringVar((*string)(&o.asked.Network), "network", "", "let an agent in a sandbox reach this `NETWORK`: full, allow (the hosts of [sandbox]) or none (default: as configured)")
 	for name, usage := range map[agency.LimitName]string{
-		agency.LimitMemory:    "the memory that the run may use, a `SIZE` such as 4g (none: no limit; default: as configured)",
-		agency.LimitPids:      "how many processes and threads it may have, a `NUMBER`",
-		agency.LimitCPUs:      "how many processors it may use, a `NUMBER` such as 1.5",
-		agency.LimitDisk:      "how large its worktree may become, a `SIZE`",
-		agency.LimitTmp:       "how large /tmp of its sandbox may become, a `SIZE`",
-		agency.LimitOpenFiles: "how many files each of its processes may have open, a `NUMBER`",
+		agency.LimitMemory:    "limit the memory of the run to `SIZE`, such as 4g (none: no limit; default: as configured)",
+		agency.LimitPids:      "limit its processes and threads to `NUMBER`",
+		agency.LimitCPUs:      "limit the processors that it uses to `NUMBER`, such as 1.5",
+		agency.LimitDisk:      "limit its worktree to `SIZE`",
+		agency.LimitTmp:       "limit /tmp of its sandbox to `SIZE`",
+		agency.LimitOpenFiles: "limit the open files of each of its processes to `NUMBER`",
 	} {
 		flag := strings.ReplaceAll(string(name), "_", "-")
 		f.Func(flag, usage, func(text string) error { return o.asked.Resources.Put(name, text) })
 		command.Values(cmd, flag, agency.NoLimit)
 	}
-	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "skip the setup that the repository's agency.toml wants in new worktrees")
+	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "do not run the setup of the repository's agency.toml")
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
 	command.Values(cmd, "mode", "terminal", "headless", "protocol")
 	command.Values(cmd, "sandbox", "worktree", "process", "container")

@@ -22,14 +22,15 @@ func NewSend(d *command.Deps) *cobra.Command {
 		Use:     "send RUN [TEXT]",
 		Short:   "Type a message into a run's agent and press Enter",
 		GroupID: "run",
-		Long: `Types a message into the agent of a run and presses Enter. It is refused
-while the run's terminal shows a dialog or a menu, which the message would answer, while a user
-types there, and when the agent has ended or is headless. A program that reads lines, such as a
-shell script, accepts at most 4095 bytes a line (1023 on macOS): a longer line is refused. The text
-can have several lines; --file or standard input (also TEXT -) gives a long one.
+		Long: `Types a message into the terminal of a run's agent and presses Enter. agency
+refuses the message while the terminal shows a dialog or a menu, which the message would answer,
+while a user types there, and when the agent has ended or is headless. A program that reads lines,
+such as a shell script, accepts at most 4095 bytes a line (1023 on macOS): agency refuses a longer
+line. The text can have several lines; --file or standard input (also TEXT -) gives a long one.
 
-"delivered" means that the agent was seen to take the message: it reported a prompt, or its input
-box is empty and it works. In the mode protocol nothing is typed: the agent acknowledges the message.`,
+"delivered" means that agency saw the agent accept the message: the agent reported a prompt, or its
+input box is empty and it works. In the mode protocol agency types nothing: the agent acknowledges
+the message.`,
 		Example: `  agency send fix-login "yes, use the second one"
   agency send fix-login -f review.md`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -26,8 +26,8 @@ func NewStop(d *command.Deps) *cobra.Command {
 tmux session: a user attached to it is back in their own shell. The worktree, the branch and the
 logs stay, and agency resume continues the run.
 
-The agent has the time of [stop] grace to finish cleanly before it is killed. A second agency stop
-kills it at once. A run that has ended already is fine.`,
+The agent has the time of [stop] grace to finish cleanly; then agency kills it. A second agency stop
+kills it at once. A run that has already ended is no error.`,
 		Example: `  agency stop fix-login
   agency stop --all`,
 		Args: func(cmd *cobra.Command, args []string) error {
