@@ -32,19 +32,19 @@ func NewEvents(d *command.Deps) *cobra.Command {
 		Use:     "events",
 		Short:   "Print the record of everything that happened",
 		GroupID: "inspect",
-		Long: `Prints the events of the record, oldest first. Each has a number that only
-grows: --since continues after that number without a gap. With --follow and --json each event is an
-envelope on its own line.`,
+		Long: `Prints the events of the record, oldest first. Each has a number, one higher than
+that of the event before: --since continues after that number without a gap. With --follow and
+--json each event is an envelope on its own line.`,
 		Example: `  agency events
   agency events -f --since 120
   agency events -n 20
   agency events --run fix-login --json`,
 		Args: command.Takes(),
 	}, o.run)
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "continue with new events")
-	cmd.Flags().Int64Var(&o.since, "since", 0, "only the events after event `SEQ`")
-	cmd.Flags().IntVarP(&o.last, "last", "n", 0, "only the last `N` events, and with -f what follows")
-	cmd.Flags().StringVar(&o.runRef, "run", "", "only the events of one `RUN`")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "print new events as they come")
+	cmd.Flags().Int64Var(&o.since, "since", 0, "print only the events after event `SEQ`")
+	cmd.Flags().IntVarP(&o.last, "last", "n", 0, "print only the last `N` events, and with -f new ones")
+	cmd.Flags().StringVar(&o.runRef, "run", "", "print only the events of `RUN`")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	return cmd
 }

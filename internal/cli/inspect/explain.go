@@ -21,9 +21,9 @@ func NewExplain(d *command.Deps) *cobra.Command {
 		Use:     "explain RUN",
 		Short:   "Explain why a run has its status",
 		GroupID: "inspect",
-		Long: `Prints the rule that decided the status of a run, and every piece of
-evidence: its source, trust, age and content, and why it was ignored. A * marks the evidence that
-decided. docs/state-machine.md lists the rules.
+		Long: `Prints the rule that decided the status of a run, and every piece of evidence: its
+source, trust, age and content, and why agency ignored it. A * marks the evidence that decided.
+docs/state-machine.md lists the rules.
 
 Trust, from the highest: record (agency's own), kernel (processes and locks), agent (its program's
 hooks, stream and files), word (what the model wrote), looks (what its terminal shows).`,

@@ -29,8 +29,8 @@ func NewLogs(d *command.Deps) *cobra.Command {
 		Aliases: []string{"log"},
 		Short:   "Print what a run's agent wrote",
 		GroupID: "inspect",
-		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as
-the agent wrote them; on a terminal escape sequences and control characters are removed.`,
+		Long: `Prints what the agent of a run wrote. Into a file or a pipe the bytes are as the
+agent wrote them; on a terminal, agency removes escape sequences and control characters.`,
 		Example: `  agency logs fix-login
   agency logs -f -n 20 fix-login
   agency logs fix-login --since 10m > part.log
@@ -38,12 +38,12 @@ the agent wrote them; on a terminal escape sequences and control characters are 
 		Args: command.Takes("RUN"),
 	}, o.run)
 	f := cmd.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "follow until the agent has ended")
-	f.BoolVar(&o.stderr, "stderr", false, "only the error stream of a headless agent")
-	f.BoolVar(&o.wire, "wire", false, "what the agent said in its own protocol, as its program wrote it")
-	f.IntVar(&o.attempt, "attempt", 0, "the log of attempt `N` (default: the newest)")
-	f.IntVarP(&o.tail, "tail", "n", 0, "only the last `N` lines, and what follows (default: all)")
-	f.StringVar(&o.since, "since", "", "only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print new output until the agent has ended")
+	f.BoolVar(&o.stderr, "stderr", false, "print only the error stream of a headless agent")
+	f.BoolVar(&o.wire, "wire", false, "print what the agent said in its own protocol, as its program wrote it")
+	f.IntVar(&o.attempt, "attempt", 0, "print the log of attempt `N` (default: the newest)")
+	f.IntVarP(&o.tail, "tail", "n", 0, "print only the last `N` lines, and with -f new ones (default: all)")
+	f.StringVar(&o.since, "since", "", "print only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
 		numbers := []string{}

@@ -36,14 +36,14 @@ func NewList(d *command.Deps) *cobra.Command {
 		Aliases: []string{"list", "ps"},
 		Short:   "List runs with their status, those that need you first",
 		GroupID: "inspect",
-		Long: `Lists the runs of this repository, or of all repositories outside of one:
-first those that need you, the longest waiting on top, then the others, newest first. Marks: ● working,
-◐ needs you, ○ idle, ✕ failed, ✓ done.
+		Long: `Lists the runs of this repository, or of all repositories outside of one: first
+those that need you, longest waiting first, then the others, newest first. Marks: ● working, ◐ needs
+you, ○ idle, ✕ failed, ✓ done.
 
-A terminal shows the columns that it has room for: AGE, RUNNER, DIFF and REPO (with --all-repos) join
-on a wide one; on a narrow one PR is left out while no run has one, and RUN_ID for runs with a NAME.
-In a pipe there are always RUN_ID, NAME, STATUS, SUMMARY and PR, uncut. DIFF counts the lines that a
-run added and deleted, as they were when its agent last rested or ended.
+On a terminal, the table has the columns that fit: a wide one adds AGE, RUNNER, DIFF and REPO (with
+--all-repos); a narrow one leaves out PR if no run has one, and RUN_ID for runs with a NAME. A pipe
+always gets RUN_ID, NAME, STATUS, SUMMARY and PR, uncut. DIFF counts the lines that a run added and
+deleted, as of the last time when its agent was idle or ended.
 
 With --watch on a terminal, j and k choose a run, and Enter attaches to it; a answers it, d shows its
 diff, l its logs, x twice stops it, and q quits.
@@ -69,13 +69,13 @@ func (o *listOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&o.all, "all", "a", false, "show removed runs too")
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the runs of every repository")
 	f.StringVar(&o.repo, "repo", "", "show the runs of the repository at `PATH`")
-	f.StringVar(&o.session, "session", "", "show the agents of `SESSION` in the order of its plan, also those that have not begun")
-	f.StringSliceVar(&o.status, "status", nil, "only these: working, needs-input, ready-for-review ...")
-	f.StringVar(&o.tag, "tag", "", "only runs with this tag")
-	f.BoolVar(&o.standby, "standby", false, "show the worktrees that were made ahead of runs, instead of runs")
+	f.StringVar(&o.session, "session", "", "show the agents of `SESSION` in the order of its plan, with those that have not begun")
+	f.StringSliceVar(&o.status, "status", nil, "show only runs with one of `STATUS,...`: working, needs-input, ready-for-review ...")
+	f.StringVar(&o.tag, "tag", "", "show only runs with `TAG`")
+	f.BoolVar(&o.standby, "standby", false, "show the worktrees that agency made ahead of runs, instead of runs")
 	f.BoolVarP(&o.watch, "watch", "w", false, "stay and show changes as they happen")
 	f.BoolVarP(&o.format.quiet, "quiet", "q", false, "print only the handles")
-	f.StringVarP(&o.format.output, "output", "o", "", "`FORMAT`: json, yaml, wide (every column, uncut) or name")
+	f.StringVarP(&o.format.output, "output", "o", "", "print in this `FORMAT`: json, yaml, wide (every column, uncut) or name")
 	f.StringVar(&o.format.format, "format", "", "print these `COLUMNS`, or a line for each run by a template")
 	for _, other := range []string{"all", "repo", "status", "tag", "watch", "quiet", "output", "format"} {
 		cmd.MarkFlagsMutuallyExclusive("standby", other)

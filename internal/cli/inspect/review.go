@@ -34,14 +34,14 @@ func NewReview(d *command.Deps) *cobra.Command {
 		Use:     "review RUN|SESSION",
 		Short:   "Show what a run or a session would bring into a branch",
 		GroupID: "inspect",
-		Long: `Shows what agency merge would land: commits, files, what is not committed,
-conflicts with the target, what is known of its checks, and what is in the way; and what the agent
-reports of its work. agency diff shows the lines. Of a session these are the completed agents whose work
-no other agent has.
+		Long: `Shows what agency merge would land: commits, files, uncommitted changes, conflicts
+with the target, known verdicts of its checks, and what is in the way; and the agent's report.
+agency diff shows the changed lines. For a session, it shows the completed agents whose work no
+other agent has.
 
---comment keeps comments on lines, also of several reviews, until --send brings them to the agent as
-one message, as agency send types it. A comment follows its lines; one whose lines changed since is
-marked.`,
+--comment keeps comments on lines, even from several reviews, until --send sends them to the agent
+as one message, as agency send does. A comment follows its lines; agency marks a comment whose lines
+have changed since.`,
 		Example: `  agency review fix-login
   agency review fix-login --into develop
   agency review fix-login --comment "login.go:12=check the error"
@@ -51,12 +51,12 @@ marked.`,
 		Args: command.Takes("RUN"),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.into, "into", "", "the target, a `BRANCH`")
-	f.StringArrayVar(&o.comments, "comment", nil, "comment on lines: `FILE:LINE=TEXT` or FILE:FIRST-LAST=TEXT, with a minus before the numbers of deleted lines, FILE:-LINE=TEXT (repeatable)")
+	f.StringVar(&o.into, "into", "", "the target `BRANCH` (default: as for agency merge)")
+	f.StringArrayVar(&o.comments, "comment", nil, "comment on a line, `FILE:LINE=TEXT`; FILE:FIRST-LAST=TEXT is for several lines, FILE:-LINE=TEXT for a deleted one (repeatable)")
 	f.BoolVar(&o.send, "send", false, "send the comments to the agent as one message")
-	f.BoolVar(&o.again, "again", false, "with --send: also comments that may have reached the agent already")
+	f.BoolVar(&o.again, "again", false, "with --send: send even comments that may have reached the agent before")
 	f.BoolVar(&o.message, "message", false, "print only the message that --send would send")
-	f.StringArrayVar(&o.discard, "discard-comment", nil, "take the comment `NUMBER` back, or all that are not sent (repeatable)")
+	f.StringArrayVar(&o.discard, "discard-comment", nil, "take back the comment `NUMBER`; all takes back every one that is not sent (repeatable)")
 	cmd.ValidArgsFunction = d.CompleteWork
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	_ = cmd.RegisterFlagCompletionFunc("discard-comment", d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {

@@ -29,16 +29,15 @@ func NewTUI(d *command.Deps) *cobra.Command {
 	o := &tuiOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:     "tui",
-		Short:   "Show all runs on the whole terminal, and act on them by keys",
+		Short:   "Show all runs on the whole terminal, and act on them with keys",
 		GroupID: "inspect",
-		Long: `Shows all runs by how much they need you, with what the terminal of one of them
-shows, live. A key does what a command does: a and r answer a permission, i replies, enter attaches
-and tmux's detach comes back, w goes to the next run that needs you. ? shows all keys, and
-q leaves; the runs go on. On a terminal, agency alone does the same.
+		Long: `Shows all runs, those that need you first, and live what the terminal of one of
+them shows. A key does what a command does: a and r answer a permission, i replies, enter attaches
+and tmux's detach comes back, w goes to the next run that needs you. ? shows all keys, and q quits;
+the runs continue. On a terminal, agency alone does the same.
 
-A run is looked at as it is: its terminal keeps its size. NO_COLOR=1 keeps colours away. With
---plain, for screen readers and bad lines, rows are only appended, and everything is chosen by a
-number.`,
+The terminal of a run keeps its size. NO_COLOR=1 turns colours off. With --plain, for screen readers
+and slow connections, agency only appends rows, and you choose by numbers.`,
 		Example: "  agency tui\n  agency tui --plain",
 		Args:    command.Takes(),
 	}, o.run)

@@ -29,13 +29,13 @@ func NewVerify(d *command.Deps) *cobra.Command {
 		Short:   "Run the repository's checks on a run's work",
 		GroupID: "inspect",
 		Long: `Runs the checks that agency.toml lists, [[check]], on the last commit of a run's
-branch, in a worktree that agency keeps for checks. The agency.toml of the target branch counts, not
-the agent's, and you must trust it: agency trust. agency remembers verdicts, so that a check runs
-once on the same files, with the same configuration and environment.
+branch, in a worktree that agency keeps for checks. agency reads the agency.toml of the target
+branch, not the agent's, and you must trust it: agency trust. agency remembers verdicts, so a check
+runs only once on the same files, with the same configuration and environment.
 
 A verdict other than pass flags the run, until a later verification passes. Exit status: 0 all
-checks passed, 4 one failed, 1 one timed out or cannot run, 8 a person must trust the checks, or
-approve that the work changes them.
+checks passed, 4 one failed, 1 one timed out or cannot run, 8 a user must trust the checks, or
+approve work that changes them.
 
 Checks run code that the agent wrote, as your user.`,
 		Example: `  agency verify fix-login
@@ -45,11 +45,11 @@ Checks run code that the agent wrote, as your user.`,
 		ValidArgsFunction: d.CompleteRuns,
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.into, "into", "", "the `BRANCH` whose checks count (default: as for agency merge)")
-	f.BoolVar(&o.merged, "merged", false, "check the work as merged with that branch")
-	f.BoolVar(&o.uncommitted, "include-uncommitted", false, "also check what is not committed")
+	f.StringVar(&o.into, "into", "", "run the checks of the target `BRANCH` (default: as for agency merge)")
+	f.BoolVar(&o.merged, "merged", false, "check the work as merged with the target")
+	f.BoolVar(&o.uncommitted, "include-uncommitted", false, "check what the agent did not commit too")
 	f.StringVar(&o.check, "check", "", "run only the check `NAME`")
-	f.BoolVar(&o.noCache, "no-cache", false, "run checks whose verdicts are known again")
+	f.BoolVar(&o.noCache, "no-cache", false, "run every check, even one whose verdict is known")
 	f.BoolVar(&o.approve, "approve", false, "check work that changes what the checks run")
 	f.StringVar(&o.log, "log", "", "print the output of the newest execution of the check `NAME`, and run nothing")
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)

@@ -29,17 +29,17 @@ func NewWait(d *command.Deps) *cobra.Command {
 		Use:     "wait RUN...",
 		Short:   "Wait until runs are settled, or reach a status",
 		GroupID: "inspect",
-		Long: `Waits until every run is settled: it ended, asks something, or offers its
-work. With --for it waits for these statuses instead. An agent of a running session can be waited
-for before it has begun. Exit status: 0 no run failed, was stopped or needs a user, 1 a run failed
-or was stopped, 5 the timeout passed, 6 the state is unknown, 8 a run needs a user.`,
+		Long: `Waits until every run is settled: it ended, asks something, or offers its work.
+With --for it waits for these statuses instead. You can wait for an agent of a running session
+before it has begun. Exit status: 0 no run failed, was stopped or needs a user, 1 a run failed or
+was stopped, 5 the timeout passed, 6 the state is unknown, 8 a run needs a user.`,
 		Example: `  agency wait fix-login --timeout 30m
   agency wait fix-login --for ready-for-review,completed`,
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, o.run)
-	cmd.Flags().StringSliceVar(&o.labels, "for", nil, "wait for these statuses: ready-for-review, needs-input ...")
-	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.Flags().StringSliceVar(&o.labels, "for", nil, "wait until each run has one of `STATUS,...`: ready-for-review, needs-input ...")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this `DURATION`, such as 30m (0: never)")
 	cmd.ValidArgsFunction = d.CompleteRuns
 	command.Values(cmd, "for", agency.LabelWords()...)
 	return cmd
