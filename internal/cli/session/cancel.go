@@ -15,9 +15,9 @@ func newCancel(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "cancel SESSION",
 		Short: "Cancel a session and stop its agents; worktrees and branches stay",
-		Long: `Ends a session: queued agents never start, and running agents are stopped
-with all their processes. Worktrees, branches and logs stay. The command returns at once; agency
-session wait waits until all have ended.`,
+		Long: `Ends a session: agency starts no queued agent, and stops the running agents with
+all their processes. Worktrees, branches and logs stay. The command returns at once; agency session
+wait waits until all have ended.`,
 		Example: "  agency session cancel active && agency session wait latest",
 		Args:    command.Takes("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {

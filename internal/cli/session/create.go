@@ -39,12 +39,11 @@ func newCreate(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "create {--agents FILE|-|JSON | --agent ID[:NAME[:WAVE]] ... | --file FILE|-}",
 		Short: "Record a session whose agents you run yourself",
-		Long: `Records a session of agents that another program runs and reports with
-agency session update, and prints its id. agency writes its status.json and shows its status; it
-starts nothing. The agents are a JSON array of objects as in status.json, of which only id is
-required. --file takes a whole status.json, which may be partial: fields that agency does not know
-are kept, and ended agents stay ended. agency sets the id, the counts and the paths of the logs
-itself.`,
+		Long: `Records a session whose agents another program runs and reports with agency
+session update, and prints the id of the session. agency writes its status.json and shows its
+status; it starts nothing. The agents are a JSON array of objects as in status.json, which need only
+an id. --file takes a whole status.json, which may be partial: agency keeps fields that it does not
+know, and ended agents stay ended. agency itself sets the id, the counts and the paths of the logs.`,
 		Example: `  agency session create --agent 001:schema --agent 002:writer
   agency session create --name night --agents '[{"id": "001", "wave": 1}]'
   agency session create --source execute-phase --source-file plan.md --agent 001
@@ -52,12 +51,12 @@ itself.`,
 		Args: command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.req.Source, "source", "", "the kind of executor: orchestrate, execute-phase or run-prompt (default: that of the file, or orchestrate)")
-	f.StringVar(&o.req.SourceFile, "source-file", "", "the plan or prompt that is carried out, as `PATH` in the repository")
-	f.StringVar(&o.req.Name, "name", "", "a name for the session")
-	f.StringVar(&o.list, "agents", "", "the agents: a file, - for standard input, or the JSON itself")
-	f.StringVar(&o.path, "file", "", "a whole status file, or - for standard input")
-	f.StringArrayVar(&o.agents, "agent", nil, "one agent, as `ID[:NAME[:WAVE]]`; can be repeated")
+	f.StringVar(&o.req.Source, "source", "", "the `KIND` of execution in the status file: orchestrate, execute-phase or run-prompt (default: that of the file, or orchestrate)")
+	f.StringVar(&o.req.SourceFile, "source-file", "", "the plan or prompt that the agents carry out, a `PATH` in the repository")
+	f.StringVar(&o.req.Name, "name", "", "give the session this `NAME`")
+	f.StringVar(&o.list, "agents", "", "record the agents of `JSON`: a file, the text itself, or - for standard input")
+	f.StringVar(&o.path, "file", "", "record a whole status.json from `FILE`; - is standard input")
+	f.StringArrayVar(&o.agents, "agent", nil, "record an agent `ID[:NAME[:WAVE]]` (repeatable)")
 	command.Values(cmd, "source", sources...)
 	return cmd
 }

@@ -41,7 +41,7 @@ the logs of all its agents, each line after the id of its agent, and safe for a 
 			return command.TakesUpTo("SESSION", "[AGENT]")(cmd, args)
 		},
 	}, o.run)
-	cmd.Flags().BoolVarP(&o.followed, "follow", "f", false, "follow until the agent has ended, or the session has settled")
+	cmd.Flags().BoolVarP(&o.followed, "follow", "f", false, "print new output until the agent has ended, or the session has settled")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 1 {
 			return d.CompleteAgents(cmd, args[0])

@@ -30,15 +30,15 @@ type planFlags struct {
 
 func (o *planFlags) add(d *command.Deps, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&o.agents, "agents", nil, "instead of a plan: `RUNNER:N,...`, N agents of each runner, all with one prompt")
+	f.StringSliceVar(&o.agents, "agents", nil, "instead of a plan, run `RUNNER:N,...`: N agents of each runner, all with one prompt")
 	f.StringVar(&o.prompt, "prompt", "", "the task of --agents as `TEXT`; - reads it from standard input")
-	f.StringVar(&o.promptFile, "prompt-file", "", "the task of --agents as a `FILE` of the repository")
-	f.StringVar(&o.name, "name", "", "the name of the session, instead of the plan's")
-	f.StringVar(&o.base, "base", "", "branch, tag or commit to start from, instead of the plan's; deps is the merged results of an agent's dependencies")
-	f.IntVar(&o.maxParallel, "max-parallel", 0, "how many agents run at once, instead of the plan's number (default: 3)")
-	f.StringVar(&o.onFailure, "on-failure", "", "stop, continue or ask, instead of the plan's choice")
+	f.StringVar(&o.promptFile, "prompt-file", "", "read the task of --agents from `FILE` in the repository")
+	f.StringVar(&o.name, "name", "", "give the session this `NAME`, instead of the plan's")
+	f.StringVar(&o.base, "base", "", "start from `BASE`, a branch, tag or commit, instead of the plan's; deps: the merged results of an agent's dependencies")
+	f.IntVar(&o.maxParallel, "max-parallel", 0, "run at most `N` agents at once, instead of the plan's number (default: 3)")
+	f.StringVar(&o.onFailure, "on-failure", "", "when an agent fails, take this `ACTION` instead of the plan's: stop, continue or ask")
 	command.Values(cmd, "on-failure", string(agency.StopOnFailure), string(agency.ContinueOnFailure), string(agency.AskOnFailure))
-	f.StringVar(&o.land, "land", "", "queue, merge or none: how the work of complete agents lands, instead of the plan's choice")
+	f.StringVar(&o.land, "land", "", "land the work of complete agents by this `METHOD`, instead of the plan's: queue, merge or none")
 	command.Values(cmd, "land", string(agency.LandByQueue), string(agency.LandByMerge), string(agency.LandByNone))
 	_ = cmd.RegisterFlagCompletionFunc("agents", d.CompleteRunners)
 	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
@@ -103,14 +103,14 @@ func newPlan(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "plan [FILE | FOLDER | -]",
 		Short: "Check a plan and show what it would do",
-		Long: `Reads a plan, checks all that can be checked, and shows its agents by wave,
-their dependencies, branches, commands and limits. It starts nothing. A plan is a YAML file (- reads
-it from standard input), a folder of NNN-name.md prompts, or --agents that all get one task.
+		Long: `Reads a plan, checks what it can without starting anything, and shows the agents
+by wave, with their dependencies, branches, commands and limits. A plan is a YAML file (- reads it
+from standard input), a folder of NNN-name.md prompts, or --agents that all get one task.
 docs/plan.md describes plans, agency schema plan prints their schema.
 
-Exit status: 0 the plan can be started, 8 a user must first trust the setup of the repository, 2 the
-plan has a mistake. In branches and commands, SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION are
-placeholders for values that are known only at the start.`,
+Exit status: 0 the plan can start, 2 the plan has an error, 8 a user must first trust the setup of
+the repository. In branches and commands, SESSION, RUN, WORKTREE, ATTEMPT and CONVERSATION are
+placeholders for values that agency knows only at the start.`,
 		Example: `  agency session plan plan.yaml
   agency session plan prompts/
   agency session plan --agents claude_code:3,codex:2 --prompt "fix the test"`,

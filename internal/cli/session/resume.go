@@ -32,13 +32,13 @@ func newResume(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "resume SESSION",
 		Short: "Continue a paused session",
-		Long: `Continues a session that a user paused, or a failure with on_failure: ask.
-After such a failure the agents that depend on the failed one are cancelled, and the rest continue.
-Agents that wait for a user, for the end of a rate limit or for their next attempt try again at
-once.
+		Long: `Continues a session that a user paused, or that agency paused after a failure
+(on_failure: ask). After such a failure, agency cancels the agents that depend on the failed one,
+and the others continue. Agents that wait for a user, for the end of a rate limit or for their next
+attempt try again at once.
 
-It is refused when the plan's files changed since the start. With --plan-changed ok the session
-continues with the plan as it was. A new plan runs in a new session: agency session retry.`,
+agency refuses this when the plan's files changed since the start. With --plan-changed ok the
+session continues with the plan as it was. A new plan runs in a new session: agency session retry.`,
 		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
 		Args:    command.Takes("SESSION"),
 	}, o.run)

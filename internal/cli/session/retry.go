@@ -32,12 +32,12 @@ func newRetry(d *command.Deps) *cobra.Command {
 		Short: "Run what a settled session did not complete, in a new session",
 		Long: `Starts a new session with the plan of one that has settled. Agents that were
 complete stay complete in it, with their runs and results; the others start again, in new runs. With
---failed, only those start that failed, or were cancelled because of a failure.
+--failed, only those start that failed, or that a failure cancelled.
 
-It is refused when the plan's files changed since the start. With --plan-changed ok it uses the plan
-of the old session. With --plan-changed new it uses the files as they are now, and first shows the
-difference: an agent stays complete if its entry in the plan is unchanged, and so is everything that
-it comes after; all others run by the new plan. --dry-run only shows.
+agency refuses this when the plan's files changed since the start. With --plan-changed ok it uses
+the plan of the old session. With --plan-changed new it uses the files as they are now, and first
+shows the difference: an agent stays complete if its entry in the plan and the entries of all agents
+before it are unchanged; all others run by the new plan. --dry-run only shows the difference.
 
 --wait and its exit status are those of agency session start.`,
 		Example: `  agency session retry latest
@@ -45,11 +45,11 @@ it comes after; all others run by the new plan. --dry-run only shows.
   agency session retry latest --plan-changed new --dry-run`,
 		Args: command.Takes("SESSION"),
 	}, o.run)
-	cmd.Flags().BoolVar(&o.failed, "failed", false, "only agents that failed, or were cancelled because of a failure")
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "start only agents that failed, or that a failure cancelled")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --plan-changed new: start nothing, only show the difference")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the new session has settled, or is paused for a user")
-	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session continues")
-	addPlanChanged(cmd, &o.changed, "`ok|new`: use the plan as it was at the start, or as its files are now", planAsItWas, planAsItIs)
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up after this `DURATION`, such as 30m (0: never); the session continues")
+	addPlanChanged(cmd, &o.changed, "`ok|new`: use the plan as it was at the start, or its files as they are now", planAsItWas, planAsItIs)
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }

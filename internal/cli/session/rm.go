@@ -25,17 +25,17 @@ func newRemove(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "rm {SESSION | --older-than AGE [--apply]}",
 		Short: "Remove the records and status files of settled sessions",
-		Long: `Removes a session that has settled from the record, with its status files.
-Its runs, worktrees and branches stay. With --older-than it lists the sessions that ended longer ago
-than that, of all repositories, and removes them only with --apply. A running session is never
-removed.`,
+		Long: `Removes a settled session from the record, with its status files. Its runs,
+worktrees and branches stay. With --older-than it lists the sessions that ended longer ago than
+that, of all repositories, and removes them only with --apply. agency never removes a running
+session.`,
 		Example: `  agency session rm latest
   agency session rm --older-than 7d
   agency session rm --older-than 7d --apply`,
 		Args: command.TakesUpTo("SESSION"),
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 0, "the sessions that ended longer ago than this: 7d, 12h")
-	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove them")
+	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 0, "only sessions that ended longer than this `DURATION` ago, such as 7d")
+	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove these sessions")
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }

@@ -31,8 +31,8 @@ func newShow(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "show [SESSION]",
 		Short: "Show a session, its agents and their results",
-		Long: `Shows everything about a session; without SESSION, about the running one, or
-else the latest.`,
+		Long: `Shows everything about a session; without SESSION, about the running one, or if
+none runs, the latest.`,
 		Example: "  agency session show\n  agency session show latest --json",
 		Args:    command.TakesUpTo("SESSION"),
 	}, o.run)

@@ -31,16 +31,16 @@ func newStart(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "start [FILE | FOLDER | -]",
 		Short: "Run a plan of agents",
-		Long: `Checks a plan as agency session plan does, and starts its agents: each as
-soon as its dependencies are complete, and never more at once than the limits allow. The session
-continues by itself, also after a crash or a reboot. The base of an agent is looked up when the
-agent starts, so a plan that starts from a branch sees the commits that the branch got meanwhile.
+		Long: `Checks a plan as agency session plan does, and starts its agents: each as soon as
+its dependencies are complete, and never more at once than the limits allow. The session continues
+by itself, even after a crash or a reboot. agency looks up the base of an agent when the agent
+starts, so a plan that starts from a branch has the commits that the branch got meanwhile.
 
 With --dry-run it starts nothing, and shows what agency session plan shows.
 
-With --wait it returns when the session has settled, or is paused for a user, as on_failure: ask
-does after a failure. Exit status then: 0 complete, 1 failed, 4 cancelled, or complete without its
-cancelled agents, 5 the timeout passed, 8 it is paused.`,
+With --wait it returns when the session has settled, or is paused for a user, as after a failure
+with on_failure: ask. Its exit status is then: 0 complete, 1 failed, 4 cancelled, or complete
+without its cancelled agents, 5 the timeout passed, 8 the session is paused.`,
 		Example: `  agency session start plan.yaml
   agency session start plan.yaml --dry-run
   agency session start prompts/ --max-parallel 2 --wait --timeout 2h
@@ -50,8 +50,8 @@ cancelled agents, 5 the timeout passed, 8 it is paused.`,
 	o.plan.add(d, cmd)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "start nothing: check the plan and show what it would do")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for a user")
-	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up waiting after this time, such as 30m (0: never); the session continues")
-	cmd.Flags().StringVar(&o.source, "source", "", "the kind of execution in the status file: orchestrate, execute-phase or run-prompt (default: orchestrate)")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up after this `DURATION`, such as 30m (0: never); the session continues")
+	cmd.Flags().StringVar(&o.source, "source", "", "the `KIND` of execution in the status file: orchestrate, execute-phase or run-prompt (default: orchestrate)")
 	command.Values(cmd, "source", sources...)
 	return cmd
 }

@@ -32,8 +32,8 @@ complete or cancelled. A session settles by itself when its last agent has ended
 durable when the command returns.
 
 With - the reports are lines of JSON on standard input, over one connection: {"agent": "001",
-"action": "start", "pid": 4711}. Each is answered, in order, when it is durable: with --json by an
-envelope on a line, otherwise only when it is refused.
+"action": "start", "pid": 4711}. agency answers each, in order, when it is durable: with --json by
+an envelope on a line, otherwise only if it refuses the report.
 
 --max-parallel changes how many agents of a session that agency runs may run at once.`,
 		Example: `  agency session update active --agent 001 start --pid 4711
@@ -43,11 +43,11 @@ envelope on a line, otherwise only when it is refused.
 		Args: command.TakesUpTo("SESSION", "ACTION"),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.agent, "agent", "", "the `ID` of the agent; without it the report is about the session")
-	f.IntVar(&o.pid, "pid", 0, "with start: the id of the process that runs")
-	f.IntVar(&o.exitCode, "exit-code", 0, "with complete (0) and fail (1): the exit code of the process")
-	f.StringVar(&o.failure, "error", "", "with fail and cancel: the reason")
-	f.IntVar(&o.parallel, "max-parallel", 0, "how many agents may run at once")
+	f.StringVar(&o.agent, "agent", "", "report on the agent with this `ID`, instead of the session")
+	f.IntVar(&o.pid, "pid", 0, "with start: the `PID` of the agent's process")
+	f.IntVar(&o.exitCode, "exit-code", 0, "with complete or fail: the exit status `N` of the process (default: 0 or 1)")
+	f.StringVar(&o.failure, "error", "", "with fail or cancel: the reason as `TEXT`")
+	f.IntVar(&o.parallel, "max-parallel", 0, "run at most `N` agents at once")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 1 {
 			return []string{"start", "complete", "fail", "cancel"}, cobra.ShellCompDirectiveNoFileComp

@@ -37,8 +37,8 @@ passed, 6 the state is unknown, 8 the session needs a user.`,
 		Example: "  agency session wait active\n  agency session wait latest --attention --timeout 30m",
 		Args:    command.Takes("SESSION"),
 	}, o.run)
-	cmd.Flags().BoolVar(&o.attention, "attention", false, "also return when the session needs a user")
-	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this time, such as 30m (0: never)")
+	cmd.Flags().BoolVar(&o.attention, "attention", false, "return when the session needs a user too")
+	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this `DURATION`, such as 30m (0: never)")
 	cmd.ValidArgsFunction = d.CompleteSessions
 	return cmd
 }

@@ -25,11 +25,11 @@ func newWatch(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "watch [SESSION]",
 		Short: "Watch a session until it has settled",
-		Long: `Shows the agents of a session by wave, and every change, until the session
-has settled; without SESSION, the running one, or else the latest. Into a file or a pipe it writes a
-line for each change. Ctrl-C stops only the watching. Marks: ● working, ◐ needs you, ○ queued, ✕
-failed, ✓ done, - cancelled. Exit status: 0 the session is complete, 1 it failed, 4 it, or some of
-its agents, were cancelled, 130 Ctrl-C.`,
+		Long: `Shows the agents of a session by wave, and every change, until the session has
+settled; without SESSION, the running one, or if none runs, the latest. Into a file or a pipe it
+writes a line for each change. Ctrl-C ends only this command. Marks: ● working, ◐ needs you, ○
+queued, ✕ failed, ✓ done, - cancelled. Exit status: 0 complete, 1 failed, 4 cancelled, or complete
+without its cancelled agents, 130 Ctrl-C.`,
 		Example: "  agency session watch\n  agency session watch 20260201-143022-abc12345",
 		Args:    command.TakesUpTo("SESSION"),
 	}, func(cmd *cobra.Command, args []string) error {
