@@ -37,23 +37,23 @@ func NewAlerts(d *command.Deps) *cobra.Command {
 		Use:     "alerts",
 		Short:   "List what needs action",
 		GroupID: "inspect",
-		Long: `Lists the open alerts of this repository and of the machine, oldest first,
-one line each: what happened, and the command that deals with it.
-The watchdog opens one alert for each episode and closes it when the episode is over. An episode
-begins when a worker is lost, failed, asks something, offers its work or hangs; when a session
-failed, was paused by a failure, or has an agent that cannot start without a user; and when a disk
-is nearly full. Acknowledged offers of work are left out; the failure of a
-session is over when it is acknowledged. When nothing needs action, the list is empty.`,
+		Long: `Lists the open alerts of this repository and of the machine, oldest first, one
+line each: what happened, and the command that deals with it. The watchdog opens one alert for each
+episode and resolves it when the episode is over. An episode begins when a worker is lost, failed,
+asks something, offers its work or hangs; when a session failed, was paused by a failure, or has an
+agent that cannot start without a user; when a run in a queue cannot land; and when a disk is nearly
+full. An acknowledged offer of work leaves the list, and so does the failure of a session. When
+nothing needs action, the list is empty.`,
 		Example: `  agency alerts
   agency alerts --all-repos -f
   agency alerts ack --all`,
 		Args: cobra.ArbitraryArgs,
 	}, o.run)
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "show closed and left out alerts too")
+	f.BoolVar(&o.all, "all", false, "show resolved alerts and acknowledged offers of work too")
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the alerts of every repository")
-	f.StringVar(&o.runRef, "run", "", "only the alerts of one `RUN`")
-	f.BoolVarP(&o.follow, "follow", "f", false, "continue with new alerts as they come")
+	f.StringVar(&o.runRef, "run", "", "show only the alerts of `RUN`")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print new alerts as they come")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	cmd.AddCommand(newAlertsAck(d), newAlertsSnooze(d))
 	return cmd
@@ -268,9 +268,9 @@ func newAlertsAck(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "ack ALERT...",
 		Short: "Acknowledge alerts, so that agency does not repeat them",
-		Long: `Acknowledges alerts: agency does not repeat them. The end of an id, as the
-list shows it, is enough. An acknowledged offer of work leaves the list; another alert about a worker
-stays until its cause is over. --all means every alert of this repository that is not yet
+		Long: `Acknowledges alerts: agency does not repeat them. The end of an id, as the list
+shows it, is enough. An acknowledged offer of work leaves the list; every other alert about a worker
+stays until its cause is over. --all acknowledges every alert of this repository that is not yet
 acknowledged.`,
 		Example: "  agency alerts ack M1K0HG\n  agency alerts ack --all",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -285,8 +285,8 @@ acknowledged.`,
 			return nil
 		},
 	}, o.run)
-	cmd.Flags().BoolVar(&o.all, "all", false, "every open alert")
-	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: the alerts of every repository")
+	cmd.Flags().BoolVar(&o.all, "all", false, "acknowledge every open alert")
+	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "with --all: acknowledge the alerts of every repository")
 	cmd.ValidArgsFunction = completeAlerts(d)
 	return cmd
 }
@@ -363,7 +363,7 @@ func newAlertsSnooze(d *command.Deps) *cobra.Command {
 		Example: "  agency alerts snooze --for 30m M1K0HG",
 		Args:    takesAlerts,
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.wait, "for", time.Hour, "how long, such as 30m")
+	command.DurationVar(cmd.Flags(), &o.wait, "for", time.Hour, "postpone them for this `DURATION`, such as 30m")
 	cmd.ValidArgsFunction = completeAlerts(d)
 	return cmd
 }

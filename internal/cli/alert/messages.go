@@ -21,9 +21,9 @@ func NewMessages(d *command.Deps) *cobra.Command {
 		Use:     "messages",
 		Short:   "Send and read messages between agents and users",
 		GroupID: "run",
-		Long: `Messages are durable: each stays in an inbox until its recipient
-acknowledges it. Inside a run the inbox is that of the run, elsewhere that of the user. Alerts come
-as messages too. A message that was acknowledged, or that reached no recipient, is deleted a week
+		Long: `Messages are durable: each stays in an inbox until its recipient acknowledges it.
+Inside a run, the commands use the inbox of the run, elsewhere that of the user. Alerts come as
+messages too. agency deletes a message that was acknowledged, or that reached no recipient, a week
 after it was sent.`,
 		Example: "  agency messages poll\n  agency messages send --to fix-login --text 'take the second way'",
 	}, newMessagesSend(d), newMessagesPoll(d), newMessagesAck(d), newMessagesList(d))
@@ -49,16 +49,16 @@ func newMessagesSend(d *command.Deps) *cobra.Command {
 		Args: command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.to.Run, "to", "", "to one `RUN`")
-	f.StringVar(&o.to.Tag, "tag", "", "to the live runs with a `TAG`; inside a run, of the same repository")
-	f.BoolVar(&o.to.Owner, "owner", false, "to the owner of this run")
-	f.StringVar(&o.to.Repo, "repo", "", "to the live runs of the repository at `PATH`")
-	f.BoolVar(&o.to.Broadcast, "broadcast", false, "to all live runs")
-	f.BoolVar(&o.to.User, "user", false, "to the user")
-	f.StringVar(&o.kind, "type", "message", "the kind of message")
-	f.StringVar(&o.text, "text", "", "the text of the message")
-	f.StringVar(&o.payload, "payload", "", "a JSON object to send instead")
-	f.StringVar(&o.replyTo, "reply-to", "", "the `ID` of the message that this answers, or its end")
+	f.StringVar(&o.to.Run, "to", "", "send to one `RUN`")
+	f.StringVar(&o.to.Tag, "tag", "", "send to the live runs with `TAG`; inside a run, to those of its repository")
+	f.BoolVar(&o.to.Owner, "owner", false, "send to the owner of this run")
+	f.StringVar(&o.to.Repo, "repo", "", "send to the live runs of the repository at `PATH`")
+	f.BoolVar(&o.to.Broadcast, "broadcast", false, "send to all live runs")
+	f.BoolVar(&o.to.User, "user", false, "send to the user")
+	f.StringVar(&o.kind, "type", "message", "the `KIND` of the message")
+	f.StringVar(&o.text, "text", "", "the `TEXT` of the message")
+	f.StringVar(&o.payload, "payload", "", "send this `JSON` object instead of a text")
+	f.StringVar(&o.replyTo, "reply-to", "", "the `ID` of the message that this one answers, or the end of the id")
 	_ = cmd.RegisterFlagCompletionFunc("to", d.CompleteRuns)
 	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
 	_ = cmd.RegisterFlagCompletionFunc("reply-to", completeMessages(d))
@@ -121,14 +121,14 @@ func newMessagesPoll(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "poll",
 		Short: "Print the messages of this inbox that are not acknowledged",
-		Long: `Prints the messages to this run, or outside of a run those to the user,
-oldest first. With --wait it returns at the first message. Acknowledge a handled message by its id:
-agency messages ack ID.`,
+		Long: `Prints the messages to this run, or outside of a run those to the user, oldest
+first. With --wait, it waits for the first message. Acknowledge each message that you handled by its
+id: agency messages ack ID.`,
 		Example: "  agency messages poll --wait 5m",
 		Args:    command.Takes(),
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.wait, "wait", 0, "how long to wait for the first message")
-	cmd.Flags().IntVar(&o.limit, "limit", 0, "print at most this many, oldest first (default 100)")
+	command.DurationVar(cmd.Flags(), &o.wait, "wait", 0, "wait up to this `DURATION` for the first message, such as 5m")
+	cmd.Flags().IntVar(&o.limit, "limit", 0, "print at most `N` messages, oldest first (default 100)")
 	return cmd
 }
 
@@ -143,7 +143,7 @@ func (o *messagesPollOptions) run(cmd *cobra.Command, _ []string) error {
 // newMessagesAck returns the command agency messages ack.
 func newMessagesAck(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
-		Use: "ack ID...", Short: "Acknowledge messages that were handled", Long: `Acknowledges messages, so that they do not come again. The end of an id, as
+		Use: "ack ID...", Short: "Acknowledge messages that you handled", Long: `Acknowledges messages, so that agency does not repeat them. The end of an id, as
 "poll" shows it, is enough.`,
 		Example:           "  agency messages ack 3N2M1K0HG",
 		ValidArgsFunction: completeMessages(d),
@@ -177,7 +177,7 @@ func newMessagesList(d *command.Deps) *cobra.Command {
 		Use: "ls", Short: "List messages without taking them", Example: "  agency messages ls --all\n  agency messages ls --to user", Args: command.Takes(),
 	}, o.run)
 	cmd.Flags().BoolVar(&o.all, "all", false, "show acknowledged messages and dead letters too")
-	cmd.Flags().StringVar(&o.to, "to", "", "only messages to this recipient: a `RUN`, or user")
+	cmd.Flags().StringVar(&o.to, "to", "", "show only the messages to `RUN`, or to the user: user")
 	_ = cmd.RegisterFlagCompletionFunc("to", completeRecipients(d))
 	return cmd
 }

@@ -23,9 +23,9 @@ func NewNotify(d *command.Deps) *cobra.Command {
 		Use:     "notify",
 		Short:   "Test and list the channels that notify the user",
 		GroupID: "maintain",
-		Long: `Channels bring alerts to the user outside of agency: the desktop, a webhook,
-a command, or the bell of a terminal. Configure them in config.toml, under [notify.channels.NAME]. A
-notice that cannot be sent is tried again for a day, and then becomes a dead letter.`,
+		Long: `Channels bring alerts to the user outside of agency: the desktop, a webhook, a
+command, or the bell of a terminal. Configure them in config.toml, under [notify.channels.NAME].
+agency tries to send a notice for a day; after that it is a dead letter.`,
 		Example: `  agency notify test
   agency notify ls`,
 	}, newNotifyTest(d), newNotifyList(d))
@@ -35,8 +35,8 @@ notice that cannot be sent is tried again for a day, and then becomes a dead let
 func newNotifyTest(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
 		Use: "test [CHANNEL]", Short: "Send a test to one channel or all, and show the outcome",
-		Long: `Sends a test to one channel, or to all, regardless of their rules and the
-quiet hours. It is tried three times within seconds.`,
+		Long: `Sends a test to one channel, or to all, regardless of their rules and the quiet
+hours. agency tries it three times within seconds.`,
 		Example: "  agency notify test", Args: command.TakesUpTo("CHANNEL"), ValidArgsFunction: completeChannels(d),
 	}, func(cmd *cobra.Command, args []string) error {
 		req := api.TestNotifyRequest{}
@@ -83,8 +83,8 @@ func tried(n int) string {
 func newNotifyList(d *command.Deps) *cobra.Command {
 	return command.New(cobra.Command{
 		Use: "ls", Short: "List the channels, waiting notices, and a week's dead letters",
-		Long: `Lists the channels, the waiting notices, and those sent or given up within a
-week; older ones are deleted.`,
+		Long: `Lists the channels, the waiting notices, and those sent or given up within a week;
+agency deletes older ones.`,
 		Example: "  agency notify ls", Args: command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ListChannels, api.Empty{})

@@ -18,12 +18,12 @@ import (
 // NewWatchdog returns the command agency watchdog.
 func NewWatchdog(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
-		Use: "watchdog", Short: "Show how the watchdog judges a run, and wake agents by a timer", GroupID: "maintain",
+		Use: "watchdog", Short: "Show the watchdog's view of a run, and wake agents by a timer", GroupID: "maintain",
 		Long: `The watchdog is part of the daemon. It checks every worker and alerts once
 for each episode that needs action.
 
-Its timers are for agents that watch or orchestrate others: a timer sends a message to a run
-repeatedly, but only while the run is idle. docs/watchdog.md describes how all of it decides.`,
+Its timers are for agents that watch or orchestrate others: a timer types a message into a run
+repeatedly, but only while the run is idle. docs/watchdog.md describes the rules.`,
 		Example: "  agency watchdog explain fix-login\n  agency watchdog start --run boss --interval 30 --message check",
 	}, newWatchdogExplain(d), newWatchdogStart(d), newWatchdogStop(d), newWatchdogStatus(d))
 }
@@ -31,7 +31,7 @@ repeatedly, but only while the run is idle. docs/watchdog.md describes how all o
 // newWatchdogExplain returns the command agency watchdog explain.
 func newWatchdogExplain(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
-		Use: "explain RUN", Short: "Show how each rule judges a run", Example: "  agency watchdog explain fix-login", Args: command.Takes("RUN"),
+		Use: "explain RUN", Short: "Show the result of each rule for a run", Example: "  agency watchdog explain fix-login", Args: command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
 		resp, err := command.Call(cmd.Context(), d, api.ExplainWatchdog, api.ExplainWatchdogRequest{Run: args[0]})
 		if err != nil {
@@ -76,19 +76,19 @@ func newWatchdogStart(d *command.Deps) *cobra.Command {
 	o := &watchdogStartOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use:   "start",
-		Short: "Send a message to a run repeatedly, whenever it is idle",
-		Long: `Starts a timer. When its interval has passed and the run is idle (its turn
-ended and it asks nothing), the message is typed into it; while the run works, asks something, or a
+		Short: "Type a message into a run repeatedly, whenever it is idle",
+		Long: `Starts a timer. When its interval has passed and the run is idle (its turn ended
+and it asks nothing), agency types the message into it; while the run works, asks something, or a
 user types in it, the timer waits for the next interval. A timer outlives the daemon, ends with the
 attempt of the run, and replaces another timer of the same name.`,
 		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message check",
 		Args:    command.Takes(),
 	}, o.run)
 	f := cmd.Flags()
-	f.StringVar(&o.runRef, "run", "", "the `RUN` to send to")
-	f.StringVar(&o.name, "name", "", "a `NAME` for the timer (default: that of the run)")
-	f.StringVar(&o.message, "message", "check", "the `TEXT` to send")
-	f.IntVar(&o.interval, "interval", 30, "`SECONDS` between two messages, 5 or more")
+	f.StringVar(&o.runRef, "run", "", "send to `RUN`")
+	f.StringVar(&o.name, "name", "", "give the timer this `NAME` (default: that of the run)")
+	f.StringVar(&o.message, "message", "check", "send this `TEXT`")
+	f.IntVar(&o.interval, "interval", 30, "wait for this many `SECONDS` between two messages, 5 or more")
 	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
 	return cmd
 }
