@@ -32,8 +32,7 @@ answer. With - the request is the JSON object on standard input, without it an e
 CALL it prints all operations with their requests and answers, as an OpenAPI 3.1 document;
 docs/json.md describes the same for readers.
 
-When a request that takes the caller's environment (env), dir or config does not have them, it gets
-those of this command.`,
+A request that leaves out the caller's environment (env), dir or config gets those of this command.`,
 		Example: `  agency api run.list
   echo '{"status": ["needs-input"]}' | agency api run.list -
   agency api > openapi.json`,

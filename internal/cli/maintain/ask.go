@@ -36,24 +36,24 @@ const noneWord = "none"
 func questions() []question {
 	return []question{
 		{
-			key: "project.type", flag: "type", text: "Project type", help: "one `WORD` for the kind of project: go, node, python ... (default: from its files)",
+			key: "project.type", flag: "type", text: "Project type", help: "a `WORD` for the kind of project: go, node, python ... (default: from its files)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Type = &text },
 		},
 		{
-			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process, container)", help: "the least that runs are kept apart by, a `LEVEL`: worktree, process, container (default: worktree)",
+			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process, container)", help: "sandbox every run at least at this `LEVEL`: worktree, process or container (default: worktree)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Sandbox = &text },
 		},
 		{
 			key: "ids.format", flag: "id-format", text: "Run ids (mmdd-slug-hash, timestamp-slug, or a pattern)",
-			help: "`FORMAT` of run ids: mmdd-slug-hash, timestamp-slug, or a pattern such as {YYYYMMDD}-{slug}-{hash} (default: each user's own)",
+			help: "name runs in this `FORMAT`: mmdd-slug-hash, timestamp-slug, or a pattern such as {YYYYMMDD}-{slug}-{hash} (default: each user's own)",
 			set:  func(a *api.InitAnswers, text string, _ bool) { a.IDFormat = &text },
 		},
 		{
-			key: "defaults.base", flag: "base", text: "Base branch of new runs", help: "branch, tag or commit that runs start from (default: each user's own, else HEAD)",
+			key: "defaults.base", flag: "base", text: "Base branch of new runs", help: "start runs from `BASE`, a branch, tag or commit (default: each user's own, or HEAD)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Base = &text },
 		},
 		{
-			key: "defaults.runner", flag: "runner", text: "Runner (" + config.RunnerNames() + ", or your own)", help: "the `RUNNER` of new runs (default: each user's own)",
+			key: "defaults.runner", flag: "runner", text: "Runner (" + config.RunnerNames() + ", or your own)", help: "start this `RUNNER` in new runs (default: each user's own)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Runner = &text },
 		},
 		{
@@ -61,7 +61,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, _ string, yes bool) { a.Parallel = &yes },
 		},
 		{
-			key: "project.layout", flag: "layout", text: "Folder layout (minimal, standard)", help: "`LAYOUT`: minimal, or standard with specs/, scout_outputs/archive/ and ai_docs/ (default: minimal)",
+			key: "project.layout", flag: "layout", text: "Folder layout (minimal, standard)", help: "make the folders of this `LAYOUT`: minimal, or standard with specs/, scout_outputs/archive/ and ai_docs/ (default: minimal)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Layout = &text },
 		},
 		{
@@ -69,7 +69,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, _ string, yes bool) { a.AgentRuns = &yes },
 		},
 		{
-			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "a `FILE` of the repository to run in each new worktree; empty removes it (default: none)",
+			key: "scripts.setup", flag: "setup", text: "Script to run in each new worktree (a file of the repository, or none)", help: "run this `FILE` of the repository in each new worktree; empty: none (default: none)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Setup = &text },
 		},
 	}

@@ -102,8 +102,8 @@ func newConfigSet(d *command.Deps) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Write one setting into the configuration file",
 		Long: `Writes one setting into the configuration file, and leaves the rest of it as it
-is, comments included. VALUE is as in TOML; a text needs no quotes. A value that is not valid is
-refused, and the file stays as it was.`,
+is, comments included. VALUE is as in TOML; a text needs no quotes. agency refuses a value that is
+not valid, and the file stays as it was.`,
 		Example: `  agency config set defaults.runner codex
   agency config set watchdog.poll_interval_secs 10
   agency config set mcp.allow '["shell", "custom"]'`,

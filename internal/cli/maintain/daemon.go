@@ -195,8 +195,8 @@ func newDaemonLogs(d *command.Deps, path func(home string) string) *cobra.Comman
 	cmd := command.New(cobra.Command{
 		Use: "logs", Short: "Print the end of the daemon's log", Example: "  agency daemon logs\n  agency daemon logs -f -n 20", Args: command.Takes(),
 	}, o.run)
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "continue with new lines")
-	cmd.Flags().IntVarP(&o.lines, "lines", "n", 0, "only the last `N` lines (default: the last 64 KB)")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "print new lines as they come")
+	cmd.Flags().IntVarP(&o.lines, "lines", "n", 0, "print only the last `N` lines (default: the last 64 KB)")
 	return cmd
 }
 

@@ -73,9 +73,9 @@ type databaseRestoreOptions struct {
 func newDatabaseRestore(d *command.Deps, parts DatabaseParts) *cobra.Command {
 	o := &databaseRestoreOptions{Deps: d, parts: parts}
 	return command.New(cobra.Command{
-		Use: "restore FILE", Short: "Replace the database by a backup",
-		Long: `Replaces the database by a backup. Stop the daemon first. The backup is
-checked before anything changes, and the previous database is kept next to the new one.`,
+		Use: "restore FILE", Short: "Replace the database with a backup",
+		Long: `Replaces the database with a backup. Stop the daemon first. agency checks the
+backup before it changes anything, and keeps the previous database next to the new one.`,
 		Example: "  agency daemon stop && agency db restore $HOME/agency-backup.db",
 		Args:    command.Takes("FILE"),
 	}, o.run)
@@ -111,11 +111,11 @@ type databaseRebuildOptions struct {
 func newDatabaseRebuild(d *command.Deps, parts DatabaseParts) *cobra.Command {
 	o := &databaseRebuildOptions{Deps: d, parts: parts}
 	return command.New(cobra.Command{
-		Use: "rebuild", Short: "Add the runs that have a folder to the database",
-		Long: `Adds to the database what only the folders of runs know; without a database
-it creates one. Stop the daemon first. Live agents continue, and the next daemon finds them. Events,
-messages, alerts, timers, sessions and trust are in no such folder: they stay as the database has
-them. A database that existed before is kept next to the new one.`,
+		Use: "rebuild", Short: "Add runs to the database from their run directories",
+		Long: `Adds to the database what only the run directories have; without a database it
+creates one. Stop the daemon first. Live agents continue, and the next daemon finds them. Events,
+messages, alerts, timers, sessions and trust are in no such directory: they stay as the database has
+them. agency keeps the previous database next to the new one.`,
 		Example: "  agency daemon stop && agency db rebuild",
 		Args:    command.Takes(),
 	}, o.run)

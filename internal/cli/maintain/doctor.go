@@ -21,8 +21,8 @@ func NewDoctor(d *command.Deps) *cobra.Command {
 		Use:     "doctor",
 		Short:   "Check what agency depends on, and find leftovers",
 		GroupID: "maintain",
-		Long: `Checks git, tmux, the runners, the configuration, the data folder and the
-daemon, and lists what belongs to no run. It changes nothing.
+		Long: `Checks git, tmux, the runners, the configuration, the data root and the daemon,
+and lists what belongs to no run. It changes nothing.
 
 With --sandbox it only tries to get out of the sandboxes of agents, at files,
 sockets and a process of its own, and prints what they refused.`,

@@ -33,19 +33,19 @@ func NewCollect(d *command.Deps) *cobra.Command {
 		Use:     "gc",
 		Short:   "List ended runs that can be removed without losing work",
 		GroupID: "maintain",
-		Long: `Lists the ended runs that are not removed yet, what prevents the removal of
-each, and the disk space of its worktree. A run is removable when its worktree is clean and its commits are on another branch;
-anything live, dirty, unmerged or unknown is kept. Nothing is removed without --apply, which also
-removes the worktrees that were made ahead of runs, and the logs of checks that are as old and that
-no run shows.`,
+		Long: `Lists the ended runs that are not removed yet, what prevents the removal of each,
+and the disk space of its worktree. A run is removable when its worktree is clean and its commits
+are on another branch; agency keeps anything live, dirty, unmerged or unknown. It removes nothing
+without --apply, which also removes the worktrees that agency made ahead of runs, and the logs of
+checks that are as old and that no run shows.`,
 		Example: `  agency gc
   agency gc --older-than 24h --state completed --apply`,
 		Args: command.Takes(),
 	}, o.run)
-	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended longer ago than this")
-	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only these: completed, failed, stopped")
+	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 7*duration.Day, "only runs that ended longer than this `DURATION` ago")
+	cmd.Flags().StringSliceVar(&o.states, "state", nil, "only runs with one of `STATE,...`: completed, failed, stopped")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
-	cmd.Flags().BoolVar(&o.branches, "delete-branches", false, "with --apply, delete the branches of these runs too")
+	cmd.Flags().BoolVar(&o.branches, "delete-branches", false, "with --apply: delete the branches of these runs too")
 	cmd.Flags().Bool("dry-run", false, "remove nothing, as without --apply")
 	command.Values(cmd, "state", "completed", "failed", "stopped")
 	cmd.MarkFlagsMutuallyExclusive("apply", "dry-run")

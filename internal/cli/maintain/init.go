@@ -30,10 +30,11 @@ func NewInit(d *command.Deps) *cobra.Command {
 		Use:     "init",
 		Short:   "Prepare a repository: agency.toml, CLAUDE.md, .gitignore",
 		GroupID: "maintain",
-		Long: `Writes the settings of a repository into it: agency.toml with the answers to
-a few questions, CLAUDE.md for agents (never over an existing one), a marked block in .gitignore
-and, if wanted, agent_runs/ with a link for every run. On a terminal it asks; elsewhere the flags
-answer, and defaults where there is no flag. Run again, it changes only what has a new answer.`,
+		Long: `Writes the settings of a repository into it: agency.toml with the answers to a few
+questions, CLAUDE.md for agents (never over an existing one), a marked block in .gitignore and, if
+you want it, agent_runs/ with a link for every run. On a terminal it asks the questions; elsewhere
+it takes the answers from the flags, and the defaults for the others. Run again, it changes only
+what has a new answer.`,
 		Example: `  agency init
   agency init --dry-run
   agency init --runner codex --base main --parallel=false`,
@@ -53,8 +54,8 @@ answer, and defaults where there is no flag. Run again, it changes only what has
 	command.Values(cmd, "id-format", "mmdd-slug-hash", "timestamp-slug")
 	command.Values(cmd, "sandbox", "worktree", "process", "container")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
-	f.BoolVar(&o.archive, "archive-scout", false, "with the standard layout: move what is in ai_docs/scout to scout_outputs/archive")
-	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; the old agency.toml is kept as agency.toml.bak")
+	f.BoolVar(&o.archive, "archive-scout", false, "with --layout standard: move the files of ai_docs/scout to scout_outputs/archive")
+	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; agency.toml.bak keeps the old agency.toml")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would change, and write nothing")
 	return cmd
 }

@@ -31,9 +31,9 @@ func newDocsMan(d *command.Deps) *cobra.Command {
 	cmd := command.New(cobra.Command{
 		Use:   "man DIR",
 		Short: "Write a manual page for each command into a folder",
-		Long: `Writes agency.1 and a page for each command, such as agency-run.1, into a
-folder, which is created if it is missing. Pages of the same name are replaced. The pages say what
---help says.`,
+		Long: `Writes agency.1 and a page for each command, such as agency-run.1, into a folder.
+It creates the folder if it is missing, and replaces pages of the same name. The pages have the text
+of --help.`,
 		Example: "  agency docs man ~/.local/share/man/man1 && man agency-run",
 		Args:    command.Takes("DIR"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

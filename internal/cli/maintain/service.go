@@ -195,9 +195,9 @@ func NewService(d *command.Deps) *cobra.Command {
 		Use:     "service",
 		Short:   "Have the system start the daemon at login",
 		GroupID: "maintain",
-		Long: `Every command starts the daemon when none runs, so that a service is not
-needed. With one, the daemon also runs after a login: it alerts you, and continues sessions, before
-the first command. It is a systemd user unit or a launchd agent.`,
+		Long: `Every command starts the daemon when none runs, so you do not need a service. With
+one, the daemon runs from your login on: it alerts you, and continues sessions, before your first
+command. The service is a systemd user unit or a launchd agent.`,
 		Example: "  agency service install",
 	}, newInstall(d), newUninstall(d), newServiceStatus(d))
 }

@@ -142,12 +142,12 @@ func newSnapshotRestore(d *command.Deps) *cobra.Command {
 	o := &snapshotRestoreOptions{Deps: d}
 	cmd := command.New(cobra.Command{
 		Use: "restore RUN [NUMBER]", Short: "Make a branch at a snapshot (default: the newest)",
-		Long: `Makes a new branch at a snapshot. No file, worktree or other branch is touched.`,
+		Long: `Makes a new branch at a snapshot. It changes no file, worktree or other branch.`,
 		Example: `  agency snapshot restore fix-login
   agency snapshot restore fix-login 2 --branch rescued`,
 		Args: cobra.ArbitraryArgs,
 	}, o.run)
-	cmd.Flags().StringVar(&o.branch, "branch", "", "`NAME` of the branch (default: agency/restored-HANDLE-NUMBER)")
+	cmd.Flags().StringVar(&o.branch, "branch", "", "name the new branch `BRANCH` (default: agency/restored-HANDLE-NUMBER)")
 	cmd.ValidArgsFunction = completeSnapshots(d)
 	return cmd
 }

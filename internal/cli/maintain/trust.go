@@ -31,8 +31,8 @@ func NewTrust(d *command.Deps) *cobra.Command {
 		Use:     "trust",
 		Short:   "Allow a repository's setup and checks",
 		GroupID: "maintain",
-		Long: `A repository's agency.toml can name a setup script, and files to copy or
-link into each new worktree. agency does none of that before you trust it: the exact bytes of
+		Long: `A repository's agency.toml can name a setup script, and files to copy or link into
+each new worktree. agency runs, copies and links nothing before you trust it: the exact bytes of
 agency.toml and of every file of the repository that the setup names. When one of them changes, you
 must trust it again. The same holds for git hooks that come with the files, when core.hooksPath is
 relative, and for the checks of agency verify and the files that they name. --show prints them and
@@ -44,9 +44,9 @@ changes nothing.`,
 	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
-	f.StringVar(&o.base, "base", "", "show or trust what a run from this branch, tag or commit would do")
+	f.StringVar(&o.base, "base", "", "show or trust what a run from `BASE` would do, a branch, tag or commit")
 	f.StringVar(&o.runRef, "run", "", "show or trust what agency resume `RUN` would do")
-	f.StringVar(&o.target, "target", "", "show or trust the checks of this `BRANCH`, and the setup before them")
+	f.StringVar(&o.target, "target", "", "show or trust the checks of `BRANCH`, and the setup before them")
 	f.BoolVar(&o.show, "show", false, "show what would be trusted, and change nothing")
 	f.BoolVar(&o.revoke, "revoke", false, "withdraw all trust of this repository")
 	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)

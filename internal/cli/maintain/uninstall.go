@@ -38,11 +38,11 @@ func NewUninstall(d *command.Deps) *cobra.Command {
 		Use:     "uninstall",
 		Short:   "Remove everything that agency wrote, except the work of runs",
 		GroupID: "maintain",
-		Long: `Lists what agency wrote on this machine, asks, and removes it: the worktrees
-and tmux sessions of all runs, the record and the logs, the configuration, the service, and what
-make install put beside the program. In repositories it removes its identity and its worktrees.
-Branches of runs and saved work (refs/agency) stay there; uncommitted work is saved first. No link
-is followed. While a run or session is live, it removes nothing, unless --stop ends it.`,
+		Long: `Lists what agency wrote on this machine, asks, and removes it: the worktrees and
+tmux sessions of all runs, the record and the logs, the configuration, the service, and what make
+install put beside the program. In repositories it removes its identity and its worktrees. Branches
+of runs and saved work (refs/agency) stay there; it saves uncommitted work first. It follows no
+link. While a run or session is live, it removes nothing, unless --stop ends it.`,
 		Example: "  agency uninstall\n  agency uninstall --stop --yes",
 		Args:    command.Takes(),
 	}, o.run)
