@@ -62,6 +62,8 @@ type SetupCommand struct {
 	Mark    string   // the entry of Env that distinguishes its processes from all others
 	Log     string   // the file to which its output is appended
 	Timeout time.Duration
+	// Hosts are what it reaches through a proxy, if Argv starts a sandbox with one; nil otherwise.
+	Hosts []string
 }
 
 // Launch is everything that a wrapper needs to run one attempt. It holds the environment and the

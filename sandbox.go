@@ -205,7 +205,9 @@ type Confinement struct {
 	Set      []string // names of its variables that the user or agency set for it
 	Git      PrivateGit
 	Program  string   // agency's own
+	Mark     []string // entries of Env that distinguish its processes from all others
 	Attempt  string   // folder of the attempt
+	Note     string   // the file for an EndNote
 	Reads    []string // files of the attempt that the agent reads
 	Writes   []string // files of the attempt that the agent appends to; they exist
 	Home     string   // folder for the copies of SandboxState.Copy

@@ -28,6 +28,7 @@ import (
 	"agency/internal/notify"
 	"agency/internal/policy"
 	"agency/internal/power"
+	"agency/internal/proxy"
 	"agency/internal/queuer"
 	"agency/internal/recovery"
 	"agency/internal/runner"
@@ -277,7 +278,7 @@ func (d *Daemon) newSupervisor() *supervisor.Supervisor {
 		ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject:   config.ParseProject,
 		RunSetup: func(ctx context.Context, s agency.SetupCommand) error {
-			return runner.RunSetup(ctx, []string{d.Exec, "marked"}, s, d.serving())
+			return runner.RunSetup(ctx, []string{d.Exec, "marked"}, s, d.serving(), newProxy)
 		},
 		Room:     d.disks.CheckRoom,
 		Standbys: func() int { return d.active.config().Worktrees.Standby },
@@ -301,6 +302,9 @@ func (d *Daemon) newSupervisor() *supervisor.Supervisor {
 		Rescan:         d.Config.Watchdog.PollInterval,
 	})
 }
+
+// newProxy makes the proxy of a setup in a sandbox with the network allow.
+func newProxy(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) }
 
 // serve answers until the end, then lets the requests in progress finish.
 func (d *Daemon) serve(ctx context.Context, ready func()) error {

@@ -24,7 +24,7 @@ func (d *Daemon) newVerifier() *verify.Verifier {
 	return verify.New(verify.Deps{
 		Store: d.store, Git: d.git, Projects: d.sup.Projects, Runs: d.sup.Records, Repos: d.sup.Repos, Marks: d.sup.Marks,
 		RunSetup: func(ctx context.Context, s agency.SetupCommand) error {
-			return runner.RunSetup(ctx, []string{d.Exec, "marked"}, s, d.serving())
+			return runner.RunSetup(ctx, []string{d.Exec, "marked"}, s, d.serving(), newProxy)
 		},
 		RunCheck: func(ctx context.Context, c agency.SetupCommand) (agency.Verdict, string, error) {
 			return runner.RunCheck(ctx, []string{d.Exec, "marked"}, c, d.serving())

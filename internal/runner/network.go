@@ -31,22 +31,30 @@ func (w *wrapper) connectNetwork(attr *syscall.ProcAttr) (done func(started bool
 	if w.proxy == nil {
 		return func(bool) {}, nil
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
+	own, theirs, err := passingPair()
 	if err != nil {
-		return nil, fmt.Errorf("make a socket for the proxy: %w", err)
+		return nil, err
 	}
-	unix.CloseOnExec(pair[0])
-	unix.CloseOnExec(pair[1])
-	own := os.NewFile(uintptr(pair[0]), "listeners")
-	attr.Files = append(attr.Files, uintptr(pair[1]))
+	attr.Files = append(attr.Files, theirs.Fd())
 	return func(started bool) {
-		_ = unix.Close(pair[1])
+		_ = theirs.Close()
 		if !started {
 			_ = own.Close()
 			return
 		}
 		go w.serveNetwork(own)
 	}, nil
+}
+
+// passingPair returns the two ends of a socket by which a sandbox passes its listeners.
+func passingPair() (own, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a socket for the proxy: %w", err)
+	}
+	unix.CloseOnExec(pair[0])
+	unix.CloseOnExec(pair[1])
+	return os.NewFile(uintptr(pair[0]), "listeners"), os.NewFile(uintptr(pair[1]), "listeners"), nil
 }
 
 // serveNetwork serves what the sandbox listens on. A sandbox that ends before it listens has no

@@ -27,9 +27,17 @@ const (
 // the arguments marked, which calls Marked, becomes the setup. When RunSetup returns, none of its
 // processes is left: it ends those that the setup put into the background (where the kernel shows
 // marks; elsewhere, those that stayed in its group). If the program cannot be started, fails, or is
-// not done in time, RunSetup returns an error that continues the word "setup".
-func RunSetup(ctx context.Context, marked []string, s agency.SetupCommand, serving Serving) error {
-	_, failed, err := runToEnd(ctx, "setup", marked, s, serving)
+// not done in time, RunSetup returns an error that continues the word "setup". newProxy makes the
+// proxy of a setup with hosts.
+func RunSetup(ctx context.Context, marked []string, s agency.SetupCommand, serving Serving, newProxy func(hosts []string, changed func()) Proxy) error {
+	network := &setupNetwork{}
+	if s.Hosts != nil {
+		if err := network.open(newProxy(s.Hosts, func() {})); err != nil {
+			return fmt.Errorf("cannot be started: %w", err)
+		}
+		defer network.close()
+	}
+	_, failed, err := runToEnd(ctx, "setup", marked, s, serving, network)
 	return errors.Join(failed, err)
 }
 
@@ -37,7 +45,7 @@ func RunSetup(ctx context.Context, marked []string, s agency.SetupCommand, servi
 // continues the name of the check. An error means that there is no verdict: ctx ended, the log
 // cannot be written, or processes of the check do not end.
 func RunCheck(ctx context.Context, marked []string, c agency.SetupCommand, serving Serving) (verdict agency.Verdict, reason string, err error) {
-	verdict, failed, err := runToEnd(ctx, "check", marked, c, serving)
+	verdict, failed, err := runToEnd(ctx, "check", marked, c, serving, &setupNetwork{})
 	switch {
 	case verdict == "" || err != nil:
 		return "", "", errors.Join(failed, err)
@@ -49,7 +57,7 @@ func RunCheck(ctx context.Context, marked []string, c agency.SetupCommand, servi
 
 // runToEnd runs a program that prepares or checks a worktree; of says which. The verdict is empty
 // if ctx ended first. failed is why the program did not succeed.
-func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCommand, serving Serving) (verdict agency.Verdict, failed, err error) {
+func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCommand, serving Serving, network *setupNetwork) (verdict agency.Verdict, failed, err error) {
 	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot write its log: %w", err)
@@ -69,13 +77,14 @@ func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCom
 	}
 	defer func() { _ = failing.Close() }()
 	cmd := exec.CommandContext(ctx, marked[0], slices.Concat(marked[1:], []string{s.Mark}, s.Argv)...)
-	cmd.ExtraFiles = []*os.File{fails}
+	cmd.ExtraFiles = []*os.File{network.theirs, fails}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Env, w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = setupGrace
 	err = cmd.Start()
 	_ = errors.Join(w.Close(), fails.Close())
+	network.serve()
 	copied := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(out, r)
@@ -102,13 +111,15 @@ func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCom
 	if failed != nil {
 		out.note(of + " " + failed.Error())
 	}
+	network.end(out.note)
 	return verdict, failed, errors.Join(endErr, out.close())
 }
 
 // Marked gives this process a mark and becomes the program of argv, so that the program starts
-// nothing without the mark. If it cannot, it writes why to the file 3 and returns an exit status.
+// nothing without the mark. If it cannot, it writes why to the file 4 and returns an exit status. A
+// file 3 is the program's.
 func Marked(mark string, argv []string) int {
-	const why = 3
+	const why = 4
 	unix.CloseOnExec(why)
 	setMark(0, []string{mark})
 	err := &os.PathError{Op: "exec", Path: argv[0], Err: syscall.Exec(argv[0], argv, os.Environ())}

@@ -48,7 +48,7 @@ func TestSetup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := setupOf(t, test.script)
-			err := runner.RunSetup(t.Context(), marked, s, runner.Serving{})
+			err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}, nil)
 			if got := read(t, s.Log); got != test.log {
 				t.Errorf("log: got %q", got)
 			}
@@ -63,14 +63,14 @@ func TestSetupThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s, dir := setupOf(t, "")
 	s.Argv = []string{filepath.Join(dir, "nothing")}
-	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}, nil); err == nil || !strings.Contains(err.Error(), "cannot be started") {
 		t.Errorf("got %v", err)
 	}
 	s.Log = filepath.Join(dir, "link")
 	if err := os.Symlink("/dev/null", s.Log); err != nil {
 		t.Fatal(err)
 	}
-	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}); err == nil || !strings.Contains(err.Error(), "its log") {
+	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}, nil); err == nil || !strings.Contains(err.Error(), "its log") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -93,7 +93,7 @@ func TestSetupLeavesNothing(t *testing.T) {
 			t.Parallel()
 			s, dir := setupOf(t, test.script)
 			s.Timeout = test.timeout
-			err := runner.RunSetup(t.Context(), marked, s, runner.Serving{})
+			err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}, nil)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -122,7 +122,7 @@ func runs(pid int) bool {
 func TestSetupLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s, _ := setupOf(t, `echo begin; head -c 50000000 /dev/zero | tr '\0' x; echo; echo the end; exit 1`)
-	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}); err == nil {
+	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}, nil); err == nil {
 		t.Error("got no error")
 	}
 	log := read(t, s.Log)

@@ -66,8 +66,8 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	number := c.Run.Attempt.Number
 	k := cargo{
 		Socket: client.Socket, Name: fmt.Sprintf("agency-%s-%d", c.Run.ID, number), Image: c.Run.Attempt.Image.Name, Dir: c.Run.Worktree,
-		Link: filepath.Join(c.Home, "link"), Mark: agency.AttemptMark(c.Run.ID, number), Listens: c.Sandbox.Network == agency.NetworkAllow,
-		Note: filepath.Join(c.Attempt, agency.EndNoteFile), OutOfMemory: outOfMemory(c.Run.Resources),
+		Link: filepath.Join(c.Home, "link"), Mark: c.Mark, Listens: c.Sandbox.Network == agency.NetworkAllow,
+		Note: c.Note, OutOfMemory: outOfMemory(c.Run.Resources),
 	}
 	inside := append([]string{c.Program, Inside}, c.Argv...)
 	env = environment(c).WithoutFunc(func(name string) bool { return slices.Contains(ofMachine, name) && !slices.Contains(c.Set, name) })

@@ -159,7 +159,7 @@ func (d Deps) checkSetup(ctx context.Context, cfg *config.Config, project *agenc
 	if commit, err = d.Git.ResolveCommit(ctx, dir, ref); err != nil {
 		return err
 	}
-	return d.Projects.CheckSetup(ctx, root, ref, commit, env)
+	return d.Projects.CheckSetup(ctx, root, ref, commit, spec.Sandbox, env)
 }
 
 // checkSetups is checkSetup for the agents of a plan whose base is known.

@@ -86,7 +86,7 @@ type Projects interface {
 	// Locate returns where a run of a repository begins.
 	Locate(ctx context.Context, dir, repo, base string) (*supervisor.Place, error)
 	// CheckSetup refuses a setup that the user does not trust, or that is missing.
-	CheckSetup(ctx context.Context, root, ref, commit string, env []string) error
+	CheckSetup(ctx context.Context, root, ref, commit string, level agency.SandboxLevel, env []string) error
 }
 
 // Deps are the dependencies of sessions.

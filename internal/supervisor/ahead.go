@@ -28,10 +28,10 @@ func (la *launcher) refill(p *NewRun) {
 
 // ahead returns the setup of a creation as it can be done before a run is known: where the
 // repository says which files it depends on, and what it copies and links does not change
-// meanwhile. It is nil for any other.
+// meanwhile. It is nil for any other, and for a run in a container, whose setup runs in there.
 func (la *launcher) ahead(p *NewRun) *standby.Setup {
 	setup, root := p.setup, p.repo.Root
-	if setup == nil || len(setup.SetupInputs) == 0 || len(setup.Setup) == 0 || len(setup.Copy)+len(setup.Link) > 0 {
+	if setup == nil || len(setup.SetupInputs) == 0 || len(setup.Setup) == 0 || len(setup.Copy)+len(setup.Link) > 0 || p.Spec.Sandbox == agency.SandboxContainer {
 		return nil
 	}
 	env := slices.Clone(p.env)

@@ -38,38 +38,50 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	if !r.Sandbox.Level.Confines() {
 		return l.command.Argv, env, nil, nil
 	}
-	attempt, dir := observe.AttemptDir(r.Dir, r.Attempt.Number), filepath.Join(r.Dir, sandboxDir)
-	git, err := la.git.Private(ctx, r.Repo, r.Worktree, r.Branch, dir)
+	c, err := la.confinement(ctx, l, env)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	// Hooks append to the evidence, and must not make files beside it.
-	events := filepath.Join(attempt, agency.EventsFile)
+	events := filepath.Join(c.Attempt, agency.EventsFile)
 	f, err := os.OpenFile(events, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, nil, nil, asFileError(err)
 	}
 	_ = f.Close()
-	state := la.harness.State(r.Runner.Kind, env, r.Worktree)
+	c.Argv, c.Set, c.Limits, c.Writes = l.command.Argv, append(c.Set, names(l.command.Env)...), limits, []string{events}
+	c.Mark, c.Note = agency.AttemptMark(r.ID, r.Attempt.Number), filepath.Join(c.Attempt, agency.EndNoteFile)
+	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
+		c.Reads = append(c.Reads, filepath.Join(c.Attempt, name))
+	}
+	argv, env, err = la.sandbox.Command(ctx, c)
+	return argv, env, c.Hosts, err
+}
+
+// confinement returns what is the same for all programs in the sandbox of a run: the agent of an
+// attempt, and a setup before it.
+func (la *launcher) confinement(ctx context.Context, l *launching, env agency.Environ) (*agency.Confinement, error) {
+	r := l.run
+	attempt, dir := observe.AttemptDir(r.Dir, r.Attempt.Number), filepath.Join(r.Dir, sandboxDir)
+	git, err := la.git.Private(ctx, r.Repo, r.Worktree, r.Branch, dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &agency.Confinement{
+		Sandbox: r.Sandbox, Settings: l.settings.Sandbox, State: la.harness.State(r.Runner.Kind, env, r.Worktree), Run: r,
+		Env: env, Set: slices.Clone(l.set), Git: git,
+		Attempt: attempt, Program: la.Wrapper[0], Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
+	}
 	if r.Sandbox.Network == agency.NetworkAllow {
 		// Without a host the proxy refuses everything; nil would be no proxy.
-		hosts = []string{}
-		for _, entry := range slices.Concat(state.Hosts, l.settings.Sandbox.Hosts, l.hosts, agency.Entries(r.Attempt.Network.Grants(true))) {
-			if !slices.Contains(hosts, entry) {
-				hosts = append(hosts, entry)
+		c.Hosts = []string{}
+		for _, entry := range slices.Concat(c.State.Hosts, l.settings.Sandbox.Hosts, l.hosts, agency.Entries(r.Attempt.Network.Grants(true))) {
+			if !slices.Contains(c.Hosts, entry) {
+				c.Hosts = append(c.Hosts, entry)
 			}
 		}
 	}
-	c := agency.Confinement{
-		Sandbox: r.Sandbox, Settings: l.settings.Sandbox, State: state, Run: r, Hosts: hosts, Limits: limits,
-		Argv: l.command.Argv, Env: env, Set: slices.Concat(l.set, names(l.command.Env)), Git: git,
-		Attempt: attempt, Program: la.Wrapper[0], Writes: []string{events}, Home: filepath.Join(attempt, sandboxDir), Own: filepath.Join(dir, "own"),
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
-		c.Reads = append(c.Reads, filepath.Join(attempt, name))
-	}
-	argv, env, err = la.sandbox.Command(ctx, &c)
-	return argv, env, hosts, err
+	return c, nil
 }
 
 // checkSandbox returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level. It returns the image

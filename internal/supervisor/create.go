@@ -122,8 +122,11 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 		return err
 	}
 	if !p.Spec.NoSetup {
-		where := fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef)
-		if p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), where, p.env, trustCommand(p.Spec.BaseRef, p.project.Base), "agency run --no-setup ..."); err != nil {
+		p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), preparing{
+			where: fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef), env: p.env, level: p.Spec.Sandbox,
+			again: trustCommand(p.Spec.BaseRef, p.project.Base), without: "agency run --no-setup ...",
+		})
+		if err != nil {
 			return err
 		}
 	}

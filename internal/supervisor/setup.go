@@ -22,7 +22,7 @@ const stepSetup = "setup"
 type setup struct {
 	projectFile
 	hash    string // of the content that is trusted
-	argv0   string // the program, as an absolute path; empty for a file of the worktree
+	argv0   string // the program: an absolute path, or a name in the image; empty for a file of the worktree
 	again   string // the command that trusts changed content
 	without string // the command that starts the run without setup
 }
@@ -61,10 +61,17 @@ func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	}
 	log := filepath.Join(r.Dir, setupLog)
 	mark := makingMark(r.Worktree)
-	err := la.runSetup(ctx, agency.SetupCommand{
+	run := la.runSetup
+	if r.Sandbox.Level == agency.SandboxContainer {
+		run = func(ctx context.Context, c agency.SetupCommand) error { return la.setupInContainer(ctx, l, c) }
+	}
+	err := run(ctx, agency.SetupCommand{
 		Argv: argv, Dir: r.Worktree, Env: append(setupEnv(l, la.Home, la.Socket), mark), Mark: mark, Log: log, Timeout: p.SetupTimeout,
 	})
 	killpoint.At("setup.ended")
+	if agency.IsCode(err, agency.CodeSandboxUnavailable) {
+		return err
+	}
 	if err != nil {
 		return agency.Errorf(agency.CodeSetupFailed, "setup %w; its log is %s", err, log).
 			WithHint("when it is fixed: agency resume %s; or go without: agency resume --no-setup %s", r.Ref(), r.Ref()).
@@ -136,8 +143,9 @@ func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *lau
 		return nil, false, err
 	}
 	if pending && !req.NoSetup {
-		l.setup, err = la.projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), r.Worktree, l.env,
-			"agency trust --run "+r.Ref(), "agency resume --no-setup "+r.Ref())
+		l.setup, err = la.projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), preparing{
+			where: r.Worktree, env: l.env, level: r.Sandbox.Level, again: "agency trust --run " + r.Ref(), without: "agency resume --no-setup " + r.Ref(),
+		})
 		if err != nil {
 			return nil, false, err
 		}

@@ -135,7 +135,7 @@ func (ps *Projects) setupProblem(ctx context.Context, repo agency.Repo, commit s
 
 // CheckSetup returns the error that a run in the repository of dir from a commit, which ref names,
 // would be refused with: its setup is missing, or not trusted.
-func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, env []string) error {
+func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, level agency.SandboxLevel, env []string) error {
 	repo, err := ps.git.Discover(ctx, dir)
 	if err != nil {
 		return err
@@ -144,8 +144,9 @@ func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, env
 	if err != nil {
 		return err
 	}
-	where := fmt.Sprintf("the commit %.12s (%s)", commit, ref)
-	_, err = ps.planSetup(ctx, repo, p, ps.inCommit(ctx, repo, commit), where, env, trustCommand(ref, p.Base), "")
+	_, err = ps.planSetup(ctx, repo, p, ps.inCommit(ctx, repo, commit), preparing{
+		where: fmt.Sprintf("the commit %.12s (%s)", commit, ref), env: env, level: level, again: trustCommand(ref, p.Base),
+	})
 	return err
 }
 
@@ -207,10 +208,18 @@ func (ps *Projects) Revoke(ctx context.Context, dir string) (agency.Repo, int, e
 	return repo, revoked, err
 }
 
+// preparing is where and how a setup is to be done.
+type preparing struct {
+	where          string // its files, in words
+	env            []string
+	level          agency.SandboxLevel // of the run
+	again, without string              // as in setup
+}
+
 // planSetup checks what the repository wants done in new worktrees before anything is created: it
 // has to exist and be trusted. It returns nil when there is nothing to do.
-func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, where string, env []string, again, without string) (*setup, error) {
-	t, err := wants(project, read, where)
+func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, in preparing) (*setup, error) {
+	t, err := wants(project, read, in.where)
 	if err != nil || t.Hash == "" {
 		return nil, err
 	}
@@ -218,14 +227,19 @@ func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project pro
 		return nil, err
 	}
 	if !t.Trusted {
-		return nil, untrusted(&t, again, without)
+		return nil, untrusted(&t, in.again, in.without)
 	}
-	p := &setup{projectFile: project, hash: t.Hash, again: again, without: without}
-	if _, isFile := setupScript(project.Setup); len(project.Setup) > 0 && !isFile {
-		if p.argv0, err = ps.harness.FindExec(agency.Runner{Kind: agency.Custom, Name: "setup"}, project.Setup[0], where, env); err != nil {
-			return nil, agency.Errorf(agency.CodeSetupFailed, "the setup cannot be run: %s", agency.AsError(err).Message).
-				WithHint("install it, or go without: %s", without)
-		}
+	p := &setup{projectFile: project, hash: t.Hash, again: in.again, without: in.without}
+	if _, isFile := setupScript(project.Setup); isFile || len(project.Setup) == 0 {
+		return p, nil
+	}
+	if in.level == agency.SandboxContainer {
+		p.argv0 = project.Setup[0] // it is in the image
+		return p, nil
+	}
+	if p.argv0, err = ps.harness.FindExec(agency.Runner{Kind: agency.Custom, Name: "setup"}, project.Setup[0], in.where, in.env); err != nil {
+		return nil, agency.Errorf(agency.CodeSetupFailed, "the setup cannot be run: %s", agency.AsError(err).Message).
+			WithHint("install it, or go without: %s", in.without)
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,21 +23,36 @@ func TestContainers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the agent does lasts until the end of the kill, but at the last point.
-	for _, c := range []struct{ point, victim, prompt string }{
-		{"container.intended", "daemon", "sleep 600"},
-		{"container.created", "daemon", "sleep 600"},
-		{"launch.written", "daemon", "sleep 600"},
-		{"wrapper.launched", "wrapper", "sleep 600"},
-		{"wrapper.forked", "wrapper", "sleep 600"},
-		{"wrapper.started", "wrapper", "sleep 600"},
-		{"container.removed", "daemon", "true"},
+	const setup = `sleep 600 & echo set up`
+	// What the agent does lasts until the end of the kill, but at the last point. A setup has a
+	// container of its own before.
+	for _, c := range []struct{ point, victim, prompt, setup string }{
+		{"container.intended", "daemon", "sleep 600", ""},
+		{"container.created", "daemon", "sleep 600", ""},
+		{"launch.written", "daemon", "sleep 600", ""},
+		{"wrapper.launched", "wrapper", "sleep 600", ""},
+		{"wrapper.forked", "wrapper", "sleep 600", ""},
+		{"wrapper.started", "wrapper", "sleep 600", ""},
+		{"container.removed", "daemon", "true", ""},
+		{"container.intended", "daemon", "true", setup},
+		{"container.created", "daemon", "true", setup},
+		{"setup.started", "daemon", "true", "sleep 600"},
+		{"container.removed", "daemon", "true", setup},
+		{"setup.ended", "daemon", "true", setup},
 	} {
-		t.Run(c.point, func(t *testing.T) {
+		of := "run in a container"
+		if c.setup != "" {
+			of += " with a setup"
+		}
+		t.Run(of+"/"+c.point, func(t *testing.T) {
 			begin := time.Now()
 			w := newWorld(t)
 			w.f.Env = append(w.f.Env, "DOCKER_HOST=unix://"+engine.Socket)
 			w.write("project/agency.toml", "[sandbox]\nimage = \""+fixture.Image+"\"\n")
+			if c.setup != "" {
+				w.write("project/agency.toml", fmt.Sprintf("[sandbox]\nimage = %q\n[scripts]\nsetup = [\"sh\", \"-c\", %q]\n", fixture.Image, c.setup))
+				w.must("trust")
+			}
 			w.write("killpoint", c.point)
 			w.start([]string{"run", "--sandbox", "container", "--network", "none", "--headless", "--runner", "shell", "--name", "boxed", "--prompt", c.prompt})
 			w.await("the point "+c.point, func() bool { data, _ := os.ReadFile(w.path("killpoint.hit")); return len(data) > 0 })
@@ -62,7 +78,7 @@ func TestContainers(t *testing.T) {
 					t.Errorf("it is %s, and %v work on", r.State, w.marked(r.ID))
 				}
 			}
-			note(cell{"run in a container: " + c.point, c.victim, outcomeUndone, time.Since(begin)})
+			note(cell{of + ": " + c.point, c.victim, outcomeUndone, time.Since(begin)})
 		})
 	}
 }
