@@ -109,9 +109,13 @@ func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 	return answer.State, err
 }
 
-// Remove ends a container and removes it. One that is not there is no error.
+// Remove ends a container and removes it. One that is not there is no error. One that somebody else
+// is removing it waits for.
 func (c *Client) Remove(ctx context.Context, name string) error {
 	err := c.call(ctx, http.MethodDelete, "/containers/"+name, url.Values{"force": {"true"}, "v": {"true"}}, nil, nil)
+	if status(err) == http.StatusConflict && strings.Contains(err.Error(), "already in progress") {
+		err = c.call(ctx, http.MethodPost, "/containers/"+name+"/wait", url.Values{"condition": {"removed"}}, nil, nil)
+	}
 	if Missing(err) {
 		return nil
 	}

@@ -329,5 +329,8 @@ func (h *Host) Remove(ctx context.Context, attempt string) error {
 		return fmt.Errorf("remove the container %s: %w", k.Name, err)
 	}
 	killpoint.At("container.removed")
-	return os.Remove(at)
+	if err := os.Remove(at); !errors.Is(err, fs.ErrNotExist) { // another call may have been as fast
+		return err
+	}
+	return nil
 }
