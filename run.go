@@ -76,7 +76,7 @@ type Run struct {
 	Name     string   `json:"name"` // empty when none was given
 	Type     string   `json:"type"`
 	Repo     Repo     `json:"repo"`
-	Base     string   `json:"base_ref"`    // as the user wrote it
+	Base     string   `json:"base_ref"`    // as the user wrote it; for the HEAD of a linked worktree the branch there
 	Commit   string   `json:"base_commit"` // the commit of Base at creation
 	Branch   string   `json:"branch"`
 	Worktree string   `json:"worktree_path"`

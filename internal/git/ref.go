@@ -400,6 +400,17 @@ func (g *Refs) Unmerged(ctx context.Context, repo agency.Repo, branch string, kn
 // as its own; empty when it is on no branch.
 func (g *Refs) Head(ctx context.Context, repo agency.Repo) (string, error) {
 	out, err := g.run(ctx, repo, "symbolic-ref", "--quiet", "HEAD")
+	return branchNamed(out, err)
+}
+
+// BranchAt returns the branch that the worktree dir has checked out; empty when it is on no branch.
+func (g *Refs) BranchAt(ctx context.Context, dir string) (string, error) {
+	out, err := g.discover(ctx, dir, "symbolic-ref", "--quiet", "HEAD")
+	return branchNamed(out, err)
+}
+
+// branchNamed returns the branch that git symbolic-ref printed; empty for any other ref, and for none.
+func branchNamed(out string, err error) (string, error) {
 	if exited(err, 1) {
 		return "", nil
 	}

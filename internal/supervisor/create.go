@@ -106,6 +106,10 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 	if err != nil {
 		return err
 	}
+	baseName, err := s.baseName(ctx, p)
+	if err != nil {
+		return err
+	}
 	p.repo, p.project, p.settings = p.Place.Repo, p.Place.project, &p.Settings
 	if err := s.checkRequest(ctx, p); err != nil {
 		return err
@@ -131,7 +135,7 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 		}
 	}
 	s.takeStandby(ctx, p, commit)
-	if err := s.materialise(p, commit); err != nil {
+	if err := s.materialise(p, commit, baseName); err != nil {
 		if p.standby != nil {
 			s.Standbys.Return(p.standby)
 		}
@@ -193,6 +197,24 @@ func trustCommand(base, usual string) string {
 	return "agency trust --base " + base
 }
 
+// baseName returns what a run records as its base. HEAD is that of the main worktree to everybody who
+// reads it later, so a run that a user starts in another worktree of theirs records the branch there:
+// it is what the run's work lands in.
+func (s *Supervisor) baseName(ctx context.Context, p *NewRun) (string, error) {
+	base, at := p.Spec.BaseRef, p.Place.Repo
+	if base != "HEAD" || at.Toplevel == "" || at.Toplevel == at.Root || s.ownWorktree(at) {
+		return base, nil
+	}
+	branch, err := s.Projects.git.BranchAt(ctx, at.Toplevel)
+	return cmp.Or(branch, base), err
+}
+
+// ownWorktree reports whether a client stands in the worktree of a run.
+func (s *Supervisor) ownWorktree(at agency.Repo) bool {
+	rel, err := filepath.Rel(s.worktreeDir("", ""), at.Toplevel)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // timeout returns how long the steps of a creation may take.
 func (l *launching) timeout() time.Duration {
 	const steps = 10 * time.Minute
@@ -219,7 +241,7 @@ func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 }
 
 // materialise allocates the id and completes everything that depends on it.
-func (s *Supervisor) materialise(p *NewRun, commit string) error {
+func (s *Supervisor) materialise(p *NewRun, commit, baseName string) error {
 	spec, now := &p.Spec, s.Now()
 	id := p.ID
 	if id == "" {
@@ -228,7 +250,7 @@ func (s *Supervisor) materialise(p *NewRun, commit string) error {
 	p.token = s.Random.token()
 	r := &agency.Run{
 		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,
-		Base: spec.BaseRef, Commit: commit, Branch: spec.Branch,
+		Base: baseName, Commit: commit, Branch: spec.Branch,
 		Worktree: s.worktreeDir(p.repo.Fingerprint, id), Dir: s.runDir(id),
 		Runner:     agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name, Args: orEmpty(spec.Runner.Args)},
 		Model:      spec.Runner.Model,

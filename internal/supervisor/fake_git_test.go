@@ -105,6 +105,8 @@ func (g *fakeGit) ResolveCommit(_ context.Context, _, ref string) (string, error
 	return baseCommit, nil
 }
 
+func (g *fakeGit) BranchAt(context.Context, string) (string, error) { return "main", nil }
+
 func (g *fakeGit) OwnBranch(_ agency.Repo, branch string) string { return branch }
 
 func (g *fakeGit) CheckBranch(_ context.Context, _ agency.Repo, branch string) error {

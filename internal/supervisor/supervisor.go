@@ -69,6 +69,7 @@ type Git interface {
 	EnsureID(repo agency.Repo, newID func() string) (string, error)
 	ReplaceID(repo agency.Repo, id string) error
 	ResolveCommit(ctx context.Context, dir, ref string) (string, error)
+	BranchAt(ctx context.Context, dir string) (string, error)
 	// OwnBranch returns the name of a branch that agency makes, which differs from branch where a
 	// branch called agency is in the way.
 	OwnBranch(repo agency.Repo, branch string) string
