@@ -1,7 +1,6 @@
 package lander
 
 import (
-	"cmp"
 	"context"
 
 	"agency"
@@ -85,11 +84,13 @@ func (l *Lander) foresee(ctx context.Context, repo agency.Repo, p *plan, v *Revi
 	v.WouldLand = agency.Landing{RunID: v.Run.ID, Target: v.Target, Method: v.Method, Source: p.source.sealed, TargetOld: p.targetOld}
 	c, err := l.candidate(ctx, p, "")
 	if err != nil {
-		files, problem := l.Git.Changes(ctx, repo, p.from(), cmp.Or(p.source.sealed, p.source.commit))
+		begin, problem := l.begin(ctx, repo, p)
 		if problem != nil {
 			return problem
 		}
-		v.Files = files
+		if v.Files, problem = l.Git.Changes(ctx, repo, begin, p.source.sealed); problem != nil {
+			return problem
+		}
 	}
 	switch {
 	case agency.IsCode(err, agency.CodeMergeConflict):
