@@ -42,8 +42,22 @@ func Takes(names ...string) cobra.PositionalArgs {
 			return agency.Errorf(agency.CodeUsage, "%s needs %s", cmd.CommandPath(), wants).WithHint("%s", lists[names[0]])
 		}
 		return agency.Errorf(agency.CodeUsage, "%s takes %s, and was given %s", cmd.CommandPath(), wants, Count(len(args), "argument")).
-			WithHint("%s --help", cmd.CommandPath())
+			WithHint("%s", quoted(cmd, args, names))
 	}
+}
+
+// quoted returns the way out for a wrong number of arguments: words that were meant as the one text
+// at the end are quoted, and the help is for everything else.
+func quoted(cmd *cobra.Command, args, names []string) string {
+	last := len(names) - 1
+	if len(args) <= len(names) || last < 0 || names[last] != "TEXT" && names[last] != "ANSWER" {
+		return cmd.CommandPath() + " --help"
+	}
+	words := []string{cmd.CommandPath()}
+	for _, arg := range append(slices.Clone(args[:last]), strings.Join(args[last:], " ")) {
+		words = append(words, plain.ShellWord(arg))
+	}
+	return "quote it: " + strings.Join(words, " ")
 }
 
 // TakesUpTo checks that a command got no more arguments than its usage line names.
@@ -53,7 +67,7 @@ func TakesUpTo(names ...string) cobra.PositionalArgs {
 			return nil
 		}
 		return agency.Errorf(agency.CodeUsage, "%s takes %s at most, and was given %s", cmd.CommandPath(), strings.Join(names, " "), Count(len(args), "argument")).
-			WithHint("%s --help", cmd.CommandPath())
+			WithHint("%s", quoted(cmd, args, names))
 	}
 }
 

@@ -252,7 +252,7 @@ func NewPath(d *command.Deps) *cobra.Command {
 		r := &resp.Runs[0]
 		if r.RemovedAt != nil {
 			return agency.Errorf(agency.CodeInvalidState, "%s is removed and has no worktree", r.Ref()).
-				WithHint("what it changed: agency diff %s; what was saved of it: agency snapshot ls %s", r.ID, r.ID)
+				WithHint("what it changed: agency diff %s; what was saved of it: agency snapshot ls %s", r.Handle, r.Handle)
 		}
 		return d.Print(map[string]any{"run_id": r.ID, "worktree_path": r.Worktree}, func(w io.Writer) {
 			_, _ = fmt.Fprintln(w, strings.TrimRight(term.SafeLine(r.Worktree), "\n"))

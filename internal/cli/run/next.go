@@ -74,7 +74,7 @@ func attachFirst(ctx context.Context, d *command.Deps, runs []api.Run, exec Exec
 		if !runs[i].NeedsYou() {
 			break
 		}
-		err := attach(ctx, d, string(runs[i].ID), exec)
+		err := attach(ctx, d, runs[i].Handle, exec)
 		if !agency.IsCode(err, agency.CodeTmuxSessionNotFound) {
 			return err
 		}
