@@ -116,7 +116,7 @@ func (d *Description) NewRequest(body []byte) (any, error) {
 		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is empty", d.Name).WithHint("an empty request is {}; or leave out the -")
 	}
 	if err := Decode(body, req.Interface()); err != nil {
-		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", d.Name, err)
+		return nil, agency.Errorf(agency.CodeUsage, "the request of %s is not valid: %w", d.Name, err)
 	}
 	return req.Interface(), nil
 }

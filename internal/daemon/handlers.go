@@ -203,7 +203,7 @@ func recovered(log *slog.Logger, next http.Handler) http.Handler {
 			}
 			if defect != nil {
 				log.Error("request failed", "path", r.URL.Path, "defect", defect, "stack", string(debug.Stack()))
-				reply(w, nil, agency.Errorf(agency.CodeInternal, "the daemon made a mistake with %s", r.URL.Path).WithHint("agency daemon logs"))
+				reply(w, nil, agency.Errorf(agency.CodeInternal, "the daemon failed in %s", r.URL.Path).WithHint("agency daemon logs"))
 			}
 		}()
 		next.ServeHTTP(w, r)

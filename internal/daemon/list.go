@@ -20,7 +20,7 @@ type listed struct {
 func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
 	list := req.(*api.ListRunsRequest)
 	if list.Order != "" && list.Order != api.OrderByNeed {
-		return nil, agency.Errorf(agency.CodeUsage, "order must be empty or %q, not %q", api.OrderByNeed, list.Order)
+		return nil, agency.Errorf(agency.CodeUsage, "order is %q, not empty or %q", list.Order, api.OrderByNeed)
 	}
 	if list.Offset < 0 || list.Limit < 0 {
 		return nil, agency.Errorf(agency.CodeUsage, "offset %d, limit %d: neither can be negative", list.Offset, list.Limit)

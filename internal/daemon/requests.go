@@ -57,7 +57,7 @@ func (rs *requests) serve(op api.Description, do func(ctx context.Context, req a
 		taken(w)
 		req := reflect.New(op.Request).Interface()
 		if err := api.Decode(body, req); err != nil {
-			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request of %s is not right: %w", op.Name, err))
+			reply(w, nil, agency.Errorf(agency.CodeUsage, "the request of %s is not valid: %w", op.Name, err))
 			return
 		}
 		ctx := withCaller(r)

@@ -316,7 +316,7 @@ func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api
 			return api.DiffRunResponse{}, err
 		}
 	default:
-		return api.DiffRunResponse{}, agency.Errorf(agency.CodeUsage, "%q is no base of a difference", req.Base).WithHint("one of: base, target")
+		return api.DiffRunResponse{}, agency.Errorf(agency.CodeUsage, "%q is not a base of a diff", req.Base).WithHint("one of: base, target")
 	}
 	r, diff, err := o.sup.Work.Diff(ctx, req.Run, part)
 	if err != nil {

@@ -189,7 +189,7 @@ func (c *Client) explain(err error) error {
 	case errors.Is(err, fs.ErrNotExist), isRefused(err):
 		return unavailable("the engine at %s is not running", c.Socket).WithHint("sudo systemctl start docker; or set DOCKER_HOST=unix:///PATH")
 	default:
-		return unavailable("the engine at %s does not answer: %w", c.Socket, err).WithHint("is it running? docker version")
+		return unavailable("the engine at %s does not answer: %w", c.Socket, err).WithHint("see whether it runs: docker version")
 	}
 }
 

@@ -178,7 +178,7 @@ func (c *client) ask(ctx context.Context, method, path string, body, to any) err
 		return nil
 	}
 	if err := json.Unmarshal([]byte(a.out), to); err != nil {
-		return agency.Errorf(agency.CodeForgeFailed, "%s answers for %s what is no JSON: %w", c.program, c.host, err).WithHint("try it: %s api --hostname %s user", c.program, plain.ShellWord(c.host))
+		return agency.Errorf(agency.CodeForgeFailed, "the answer of %s for %s is not JSON: %w", c.program, c.host, err).WithHint("try it: %s api --hostname %s user", c.program, plain.ShellWord(c.host))
 	}
 	return nil
 }

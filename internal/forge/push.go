@@ -131,12 +131,13 @@ func (r *Remote) verify(ctx context.Context, p Push, was string, a answer, faile
 	case failed != nil && err == nil:
 		return agency.Errorf(agency.CodeWaitTimeout, "%s took too long, and does not have %.12s: %w", r.Shown(), p.Commit, failed).WithHint("try again, with a longer --timeout")
 	case failed != nil:
-		return agency.Errorf(agency.CodeWaitTimeout, "%s took too long, and whether it has %.12s is not known: %w", r.Shown(), p.Commit, failed).
+		return agency.Errorf(agency.CodeWaitTimeout, "%s took too long, and agency does not know whether it has %.12s: %w", r.Shown(), p.Commit, failed).
 			WithHint("see: git ls-remote %s %s", plain.ShellWord(plain.SafeURL(r.url)), plain.ShellWord(p.Branch))
 	case err == nil && now != was && p.Ref == "":
 		return r.moved(p, now)
 	case a.exit == 0 && err == nil:
-		return agency.Errorf(agency.CodePushRejected, "git pushed %.12s to %s, and %s does not have it", p.Commit, r.Shown(), plain.Visible(p.Branch)).WithHint("does a hook of the remote take it back?")
+		return agency.Errorf(agency.CodePushRejected, "git pushed %.12s to %s, and %s does not have it", p.Commit, r.Shown(), plain.Visible(p.Branch)).WithHint("a hook of the remote may have removed it: git ls-remote %s %s",
+			plain.ShellWord(plain.SafeURL(r.url)), plain.ShellWord(p.Branch))
 	}
 	if reason := rejection(a.out); reason != "" {
 		words := said(remoteWords(a.err))

@@ -156,7 +156,7 @@ var refusals = []string{
 func (r *Remote) failed(what string, a answer) error {
 	for _, words := range refusals {
 		if strings.Contains(a.err, words) {
-			return agency.Errorf(agency.CodeForgeAuth, "%s does not let you in: %s", r.Shown(), lastLine(a.err)).
+			return agency.Errorf(agency.CodeForgeAuth, "%s denies you access: %s", r.Shown(), lastLine(a.err)).
 				WithHint("git must reach it without asking you: try git ls-remote %s", plain.ShellWord(plain.SafeURL(r.url)))
 		}
 	}

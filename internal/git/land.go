@@ -210,7 +210,7 @@ func (g *Merges) Rebase(ctx context.Context, repo agency.Repo, env agency.Enviro
 	for i := range commits {
 		c := &commits[i]
 		if len(c.parents) != 1 {
-			return "", 0, agency.Errorf(agency.CodeInvalidState, "%.12s is no commit with one parent, so it cannot be made again: %s", c.id, printable(firstLine(c.message))).
+			return "", 0, agency.Errorf(agency.CodeInvalidState, "%.12s does not have exactly one parent, so agency cannot rebase it: %s", c.id, printable(firstLine(c.message))).
 				WithHint("land it with --method merge or --method squash")
 		}
 		if c.parents[0] == tip {

@@ -101,7 +101,7 @@ func isWorktree(dir, path string) (bool, error) {
 }
 
 func notWorktree(repo agency.Repo, path string) error {
-	return agency.Errorf(agency.CodeNotGitRepo, "%s is no worktree of the repository at %s", path, repo.Root).
+	return agency.Errorf(agency.CodeNotGitRepo, "%s is not a worktree of the repository at %s", path, repo.Root).
 		WithHint("repair it: git -C %s worktree repair -- %s", plain.ShellWord(repo.Root), plain.ShellWord(path))
 }
 

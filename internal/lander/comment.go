@@ -305,7 +305,7 @@ func (d *lines) find(r *agency.Run, path string) (agency.FileChange, error) {
 func checkComment(m *Remark) error {
 	switch text := strings.TrimSpace(m.Text); {
 	case m.Line < 1 || m.Last != 0 && m.Last < m.Line:
-		return agency.Errorf(agency.CodeUsage, "%d-%d are no lines: the first line is 1", m.Line, m.Last)
+		return agency.Errorf(agency.CodeUsage, "%d-%d are not lines of a file: the first line is 1", m.Line, m.Last)
 	case text == "":
 		return agency.Errorf(agency.CodeUsage, "the comment on %s has no text", plain.Visible(m.File))
 	case len(text) > agency.CommentLimit:

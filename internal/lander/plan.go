@@ -115,7 +115,7 @@ func noTarget(err error, repo agency.Repo, target string) error {
 	}
 	none := agency.Errorf(agency.CodeBadRef, "there is no branch %q in %s to land in", target, repo.Root)
 	if name, full := strings.CutPrefix(target, "refs/heads/"); full {
-		return none.WithHint("the name of a branch has no refs/heads/: --into %s", plain.ShellWord(name))
+		return none.WithHint("give the short name of the branch: --into %s", plain.ShellWord(name))
 	}
 	return none.WithHint("%s; or make it: git -C %s branch -- %s COMMIT", agency.AsError(err).Hint, plain.ShellWord(repo.Root), plain.ShellWord(target))
 }

@@ -74,7 +74,7 @@ func (ps *Pushes) Plan(ctx context.Context, ref, remote, branch string) (*Push, 
 // checkName refuses what is not the name of a branch on a remote; empty is none, and allowed.
 func (ps *Pushes) checkName(ctx context.Context, repo agency.Repo, branch string) error {
 	if name, full := strings.CutPrefix(branch, "refs/heads/"); full {
-		return agency.Errorf(agency.CodeBadRef, "the name of a branch has no refs/heads/").WithHint("--branch %s", plain.ShellWord(name))
+		return agency.Errorf(agency.CodeBadRef, "the branch %q begins with refs/heads/: give its short name", branch).WithHint("--branch %s", plain.ShellWord(name))
 	}
 	if branch == "" {
 		return nil

@@ -118,7 +118,7 @@ func (l *Lander) moved(ctx context.Context, r *agency.Run, repo agency.Repo, ope
 		again, what = "agency merge --undo "+string(open.ID), "was taken back"
 	}
 	cause := agency.AsError(err)
-	unknown := agency.Errorf(agency.CodeLandingOpen, "it is not known whether %q %s, so the landing %s stays open: %s", open.Target, what, open.ID, cause.Message)
+	unknown := agency.Errorf(agency.CodeLandingOpen, "agency does not know whether %q %s, so the landing %s stays open: %s", open.Target, what, open.ID, cause.Message)
 	unknown.Details, unknown.Err = cause.Details, err
 	if cause.Hint == "" {
 		return false, unknown.WithHint("try again: %s", again)

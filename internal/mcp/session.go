@@ -113,7 +113,7 @@ func (s *Server) addSessions(tools *toolset) error {
 		add(tools, api.ShowSession, func(ctx context.Context, _ *sdk.CallToolRequest, in show) (any, error) {
 			for _, status := range in.Status {
 				if !slices.Contains(agency.AgentStatuses(), status) {
-					return nil, agency.Errorf(agency.CodeUsage, "%q is no status of an agent", status).WithHint("one of: queued, running, complete, failed, cancelled")
+					return nil, agency.Errorf(agency.CodeUsage, "%q is not a status of an agent", status).WithHint("one of: queued, running, complete, failed, cancelled")
 				}
 			}
 			resp, err := s.session(ctx, in.Session)

@@ -20,15 +20,15 @@ func readArguments(data json.RawMessage, schema *jsonschema.Schema, in any) erro
 		data = json.RawMessage("{}")
 	}
 	if err := api.Decode(data, in); err != nil {
-		return agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
+		return agency.Errorf(agency.CodeUsage, "the arguments are not valid: %w", err)
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(data, &given); err != nil {
-		return agency.Errorf(agency.CodeUsage, "the arguments are not right: %w", err)
+		return agency.Errorf(agency.CodeUsage, "the arguments are not valid: %w", err)
 	}
 	for name := range given {
 		if schema.Properties[name] == nil {
-			return agency.Errorf(agency.CodeUsage, "the arguments are not right: unknown key %q; known are %s", name, strings.Join(schema.PropertyOrder, ", "))
+			return agency.Errorf(agency.CodeUsage, "the arguments are not valid: unknown key %q; known are %s", name, strings.Join(schema.PropertyOrder, ", "))
 		}
 	}
 	for _, name := range schema.Required {

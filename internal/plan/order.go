@@ -118,7 +118,7 @@ func graph(p *agency.Plan) (*planGraph, error) {
 		a := &p.Agents[i]
 		if total += len(a.After); total > agency.MaxDependencies {
 			return nil, agentFault(p, i, "after", "the plan has more than %d dependencies", agency.MaxDependencies).
-				WithHint("have an agent in between that the ones come after, and that comes after the others")
+				WithHint("put one agent between two groups: it comes after all of the first, and all of the second come after it")
 		}
 		g.after[i] = make([]int, 0, len(a.After))
 		seen := make(map[string]bool, len(a.After))
@@ -128,7 +128,7 @@ func graph(p *agency.Plan) (*planGraph, error) {
 			case id == a.ID:
 				err = agentFault(p, i, "after", "agent %q comes after itself", id).WithHint("remove it from its own after")
 			case seen[id]:
-				err = agentFault(p, i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("once is enough")
+				err = agentFault(p, i, "after", "agent %q names %q twice in after", a.ID, id).WithHint("name it once")
 			case !known:
 				err = unknownAgent(p, i, id, ids)
 			default:
@@ -161,7 +161,7 @@ func graph(p *agency.Plan) (*planGraph, error) {
 		shown = slices.Concat(names[:most/2], []string{"..."}, names[len(names)-most/2:])
 	}
 	return nil, agentFault(p, cycle[0], "after", "agents wait for each other in a circle: %s", strings.Join(shown, " -> ")).
-		WithHint("each comes after the one behind its arrow; take one of these out of an after").
+		WithHint("each agent waits for the next in this list; remove one from the after of another").
 		WithDetail("cycle", names)
 }
 

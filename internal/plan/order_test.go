@@ -88,7 +88,7 @@ var planFaults = map[string]struct {
 	message, hint string
 }{
 	"no agents":           {&agency.Plan{}, nil, "has no agents", "agents:"},
-	"circle":              {agents("001: 002", "002: 001"), nil, "001 -> 002 -> 001", "take one of these out"},
+	"circle":              {agents("001: 002", "002: 001"), nil, "001 -> 002 -> 001", "remove one from the after"},
 	"long circle":         {agents("x", "a: x b", "b: x c", "c: a"), nil, "a -> b -> c -> a", ""},
 	"itself":              {agents("a: a"), nil, "comes after itself", ""},
 	"unknown":             {agents("first", "second: frist"), nil, `"second" comes after "frist", and the plan has no such agent`, "did you mean first?"},

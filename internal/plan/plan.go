@@ -146,7 +146,7 @@ func (l *loader) load() (*agency.Plan, error) {
 	case given > 1:
 		return nil, agency.Errorf(agency.CodeUsage, "more than one plan is given").WithHint("name a file or a folder, or give --agents with --prompt")
 	case len(src.Agents) == 0 && (src.Prompt != "" || src.PromptPath != ""):
-		return nil, agency.Errorf(agency.CodeUsage, "a prompt is given without agents to do it").WithHint("the prompts of a plan are in it; for one task use: --agents claude_code:3 --prompt TEXT")
+		return nil, agency.Errorf(agency.CodeUsage, "a prompt needs agents that do it").WithHint("the prompts of a plan are in it; for one task use: --agents claude_code:3 --prompt TEXT")
 	case src.Text != "":
 		return l.document("stdin", []byte(src.Text), src.Dir)
 	case len(src.Agents) > 0:
@@ -164,7 +164,7 @@ func (l *loader) load() (*agency.Plan, error) {
 	data, err := file.ReadRegular(src.Path, fileLimit)
 	switch {
 	case errors.Is(err, file.ErrNotRegular):
-		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s is a link or no regular file", l.shown(src.Path)).WithHint("name the file itself, or hand it over on standard input: -")
+		return nil, agency.Errorf(agency.CodeInvalidPath, "the plan %s is a link, or not a regular file", l.shown(src.Path)).WithHint("name the file itself, or hand it over on standard input: -")
 	case errors.Is(err, file.ErrTooLarge):
 		return nil, agency.Errorf(agency.CodePlanInvalid, "the plan %s has more than %d bytes", l.shown(src.Path), fileLimit).WithHint("move long prompts to files of their own: prompt_path")
 	case err != nil:

@@ -169,7 +169,7 @@ var documentFaults = map[string]struct{ text, message, hint string }{
 	"a control character":    {"name: a\x1b[2J\n", "stdin:1:8: there is a byte that is not text: 0x1B", ""},
 	"a hidden one":           {"name: \"a\\x1b[2J\"\n" + oneAgent("prompt: x"), "stdin:1:7: the name of the plan holds U+001B, which is not printed", ""},
 	"unknown dependency":     {oneAgent("prompt: x\n    after: [bb]") + "  - {id: b, prompt: x}\n", `stdin:4:12: agent "a" comes after "bb", and the plan has no such agent`, "did you mean b?"},
-	"a circle":               {"agents:\n- {id: 001, prompt: x, after: [002]}\n- {id: 002, prompt: x, after: [001]}\n", "stdin:2:31: agents wait for each other in a circle: 001 -> 002 -> 001", "take one"},
+	"a circle":               {"agents:\n- {id: 001, prompt: x, after: [002]}\n- {id: 002, prompt: x, after: [001]}\n", "stdin:2:31: agents wait for each other in a circle: 001 -> 002 -> 001", "remove one"},
 	"the same id":            {"agents:\n- {id: 1, prompt: x}\n- {id: 1, prompt: x}\n", `stdin:3:8: two agents have the id "1"`, ""},
 	"a wave":                 {"agents:\n- {id: a, prompt: x, wave: 2}\n- {id: b, prompt: x, wave: 2, after: [a]}\n", `stdin:3:28: agent "b" is in wave 2 and comes after "a", which is in wave 2`, "wave: 3"},
 	"wave zero":              {oneAgent("prompt: x\n    wave: 0"), "stdin:4:11: wave is 0", ""},
@@ -179,10 +179,10 @@ var documentFaults = map[string]struct{ text, message, hint string }{
 	"an absolute prompt":     {oneAgent("prompt_path: /etc/passwd"), `the prompt file "/etc/passwd" does not lie in the repository`, ""},
 	"a prompt that is empty": {oneAgent("prompt_path: empty.md"), `the prompt file "empty.md": the prompt is empty`, ""},
 	"a binary prompt":        {oneAgent("prompt_path: binary.md"), `is not valid UTF-8`, ""},
-	"a link":                 {oneAgent("prompt_path: link.md"), `the prompt file "link.md" is a link, or no regular file`, "copy"},
-	"a link on the way":      {oneAgent("prompt_path: round/a.md"), `the prompt file "round/a.md" is a link, or no regular file`, ""},
-	"a pipe":                 {oneAgent("prompt_path: pipe.md"), "no regular file", ""},
-	"a folder as a prompt":   {oneAgent("prompt_path: folder"), "no regular file", ""},
+	"a link":                 {oneAgent("prompt_path: link.md"), `the prompt file "link.md" is a link, or not a regular file`, "copy"},
+	"a link on the way":      {oneAgent("prompt_path: round/a.md"), `the prompt file "round/a.md" is a link, or not a regular file`, ""},
+	"a pipe":                 {oneAgent("prompt_path: pipe.md"), "not a regular file", ""},
+	"a folder as a prompt":   {oneAgent("prompt_path: folder"), "not a regular file", ""},
 }
 
 func TestDocumentFaults(t *testing.T) {

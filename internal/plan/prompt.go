@@ -53,7 +53,7 @@ func (p *prompts) text(dir, path string) (abs, text string, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return "", "", bad("the prompt file %s does not exist", document.Quoted(path)).WithHint("write it, or write the task into the plan: prompt. It would be %s", document.Printable(abs))
 		case errors.Is(err, file.ErrNotRegular):
-			return "", "", bad("the prompt file %s is a link, or no regular file", document.Quoted(path)).WithHint("links are not followed: copy the file")
+			return "", "", bad("the prompt file %s is a link, or not a regular file", document.Quoted(path)).WithHint("links are not followed: copy the file")
 		case errors.Is(err, file.ErrTooLarge):
 			return "", "", bad("the prompt file %s has more than %d bytes", document.Quoted(path), agency.PromptLimit).WithHint("put the material into files of the repository and name them in the prompt")
 		case err != nil:

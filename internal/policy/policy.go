@@ -351,7 +351,7 @@ func plainMessage(text string) error {
 	text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	if strings.HasPrefix(text, "!") || strings.HasPrefix(text, "/") {
 		return agency.Errorf(agency.CodePermissionDenied, "a message of an agent may not begin with %q: it would be a command of the program that it is typed into", text[:1]).
-			WithHint("say it in words")
+			WithHint("begin the message with a word")
 	}
 	return nil
 }

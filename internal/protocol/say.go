@@ -48,7 +48,7 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 		return t.dialect.Message(t.place, s.ID, s.Text), nil
 	case agency.SaysInterrupt:
 		if (!t.turn || t.cut()) && len(t.open) == 0 && (!t.dialect.OneAtATime || !t.unread()) {
-			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at rest, so there is nothing to interrupt")
+			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is idle, so there is nothing to interrupt")
 		}
 		at := t.place
 		for i := range t.open {

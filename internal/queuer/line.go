@@ -229,7 +229,7 @@ func (l *line) chain(ctx context.Context, seen *look, tried []*agency.QueueEntry
 			return errBlamed
 		}
 		if e.Approved != link.Source && e.By != agency.User && !agentsApprove {
-			return agency.Errorf(agency.CodeApprovalRequired, "an agent added it, and a person must approve it").WithHint("agency queue add %s --approve", link.Run.Ref())
+			return agency.Errorf(agency.CodeApprovalRequired, "an agent added it, and the user must approve it").WithHint("agency queue add %s --approve", link.Run.Ref())
 		}
 		if seen.checks == nil && failed == nil {
 			repo, err := l.Repos.Of(ctx, link.Run)

@@ -134,7 +134,7 @@ func copyChecked(ctx context.Context, backup, path string, now func() time.Time)
 		}
 	}
 	if err := checkFile(ctx, path, now); err != nil {
-		return agency.Errorf(agency.CodeDBError, "%s is no database that could be used: %s", backup, strings.ReplaceAll(err.Error(), path, "its copy")).
+		return agency.Errorf(agency.CodeDBError, "%s is not a database that agency can use: %s", backup, strings.ReplaceAll(err.Error(), path, "its copy")).
 			WithHint("name a file that agency db backup wrote, one in the folder %s of the data root, or an agency.db.replaced-* that a restore kept", sqlite.BackupFolder)
 	}
 	return nil
@@ -227,7 +227,7 @@ func closeWhole(store *sqlite.Store, path string, failed error) error {
 		return err
 	}
 	if _, err := os.Lstat(path + "-wal"); err == nil {
-		return agency.Errorf(agency.CodeDBError, "close %s: its log could not be taken in", path).WithHint("make room on its disk: df -h %s", plain.ShellWord(path))
+		return agency.Errorf(agency.CodeDBError, "close %s: SQLite could not write its log into it", path).WithHint("make room on its disk: df -h %s", plain.ShellWord(path))
 	}
 	return nil
 }

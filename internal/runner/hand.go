@@ -32,7 +32,7 @@ type hand struct {
 // does not read its input, and while a user types.
 func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
 	if w.launch.Mode == agency.ModeProtocol {
-		return nil, agency.Errorf(agency.CodeInputRefused, "nothing is typed into %s: agency speaks its protocol", w.launch.RunID)
+		return nil, agency.Errorf(agency.CodeInputRefused, "agency types nothing into %s, since it speaks the protocol of the agent", w.launch.RunID)
 	}
 	if w.launch.Headless {
 		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)

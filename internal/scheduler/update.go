@@ -26,7 +26,7 @@ func CheckSource(source string) error {
 	if len(source) > longestSource {
 		source = source[:longestSource] + "…"
 	}
-	return agency.Errorf(agency.CodeUsage, "the source is %q", source).WithHint("one of: %s", strings.Join(Sources(), ", "))
+	return agency.Errorf(agency.CodeUsage, "%q is not a source", source).WithHint("one of: %s", strings.Join(Sources(), ", "))
 }
 
 const longestSource = 40 // bytes that an error shows
@@ -89,7 +89,7 @@ func (o *External) file() (*sessionfile.File, error) {
 	switch {
 	case o.File == nil || string(o.File) == "null":
 	case len(o.Agents) > 0:
-		return nil, agency.Errorf(agency.CodeUsage, "there are agents beside a whole status file").WithHint("put them into the file")
+		return nil, agency.Errorf(agency.CodeUsage, "the request has agents and a whole status file").WithHint("put the agents into the file")
 	default:
 		return sessionfile.Parse(o.File)
 	}
@@ -186,7 +186,7 @@ func (r *Update) apply(s *agency.Session, a *agency.SessionAgent, now time.Time)
 	case "cancel":
 		return cancel(a, r.Error, now)
 	default:
-		return agency.Errorf(agency.CodeUsage, "the action is %q", r.Action).WithHint("one of: start, complete, fail, cancel")
+		return agency.Errorf(agency.CodeUsage, "%q is not an action", r.Action).WithHint("one of: start, complete, fail, cancel")
 	}
 }
 

@@ -144,7 +144,7 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 		return err
 	}
 	if sent >= agency.MessageRate && m.From != agency.User {
-		return agency.Errorf(agency.CodeLimit, "%d messages in a minute are the most that one run may send", agency.MessageRate).
+		return agency.Errorf(agency.CodeLimit, "a run may send at most %d messages in a minute", agency.MessageRate).
 			WithHint("put more into one message, and wait for an answer")
 	}
 	for _, r := range recipients {

@@ -33,7 +33,7 @@ func (in *Input) Press(ctx context.Context, req KeysRequest) (*agency.Run, error
 		return nil, err
 	}
 	if r.Attempt.Mode == agency.ModeProtocol {
-		return nil, agency.Errorf(agency.CodeInputRefused, "nothing is typed into %s: agency speaks its protocol", r.Ref()).
+		return nil, agency.Errorf(agency.CodeInputRefused, "agency types nothing into %s, since it speaks the protocol of the agent", r.Ref()).
 			WithHint("agency send %s TEXT, or agency answer %s", r.Ref(), r.Ref())
 	}
 	release, err := in.locks.Lock(ctx, string(r.ID))

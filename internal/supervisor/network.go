@@ -88,7 +88,7 @@ func checkGrant(entry string, scope agency.GrantScope) error {
 	case err != nil:
 		return agency.Errorf(agency.CodeUsage, "the entry %w", err).WithHint("such as example.com, example.com:8443 or npm")
 	case slices.ContainsFunc(hosts, host.Host.Local):
-		return agency.Errorf(agency.CodeUsage, "%s is on this machine, and a sandbox reaches such a host only when it begins with it", entry).
+		return agency.Errorf(agency.CodeUsage, "%s is on this machine, and a sandbox reaches such a host only if it is in its list from the start", entry).
 			WithHint("add it to [sandbox] hosts of your configuration, and start the agent again: agency resume --restart RUN")
 	}
 	return nil

@@ -290,8 +290,8 @@ func (rm *remover) saveUnlessDiscarded(ctx context.Context, r *agency.Run, repo 
 		if prepared, rebuilt, err := rm.settler.prepared(ctx, r); err == nil && !prepared && !rebuilt {
 			return nil
 		}
-		return agency.Errorf(agency.CodeCleanupFailed, "what is in it cannot be saved: %w", broken).
-			WithHint("%s; or give it up: agency rm --discard %s", agency.AsError(broken).Hint, r.Ref())
+		return agency.Errorf(agency.CodeCleanupFailed, "agency cannot save its work: %w", broken).
+			WithHint("%s; or give the work up: agency rm --discard %s", agency.AsError(broken).Hint, r.Ref())
 	}
 	return err
 }

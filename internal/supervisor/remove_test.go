@@ -167,7 +167,7 @@ func TestRemoveOfABrokenWorktree(t *testing.T) {
 	w.git.inspectErr = errors.New("not a git repository")
 	_, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login"})
 	wantCode(t, err, agency.CodeCleanupFailed)
-	if hint := agency.AsError(err).Hint; !strings.Contains(hint, "worktree repair; or give it up: agency rm --discard fix-login") {
+	if hint := agency.AsError(err).Hint; !strings.Contains(hint, "worktree repair; or give the work up: agency rm --discard fix-login") {
 		t.Errorf("the hint is %q", hint)
 	}
 	got, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: "fix-login", Discard: true})

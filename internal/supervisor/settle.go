@@ -282,7 +282,7 @@ func leave(r *agency.Run, why, undone error) error {
 	if !agency.IsCode(undone, agency.CodeDaemonConnectFailed) {
 		return errors.Join(why, undone)
 	}
-	return agency.Errorf(agency.CodeDaemonLost, "the daemon begins again before %s has started; the next one completes the start or takes it back: %w", r.Ref(), why).
+	return agency.Errorf(agency.CodeDaemonLost, "the daemon restarts before %s has started; the next one completes the start or undoes it: %w", r.Ref(), why).
 		WithHint("see what became of it: agency show %s", r.Ref())
 }
 

@@ -74,7 +74,7 @@ func (la *launcher) doSetup(ctx context.Context, l *launching) error {
 	}
 	if err != nil {
 		return agency.Errorf(agency.CodeSetupFailed, "setup %w; its log is %s", err, log).
-			WithHint("when it is fixed: agency resume %s; or go without: agency resume --no-setup %s", r.Ref(), r.Ref()).
+			WithHint("fix it, then: agency resume %s; or go without: agency resume --no-setup %s", r.Ref(), r.Ref()).
 			WithDetail("log", log).WithDetail("run", r.Ref()).WithDetail("worktree_path", r.Worktree)
 	}
 	return nil

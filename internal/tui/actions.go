@@ -150,7 +150,7 @@ func (b *board) send(text string) tea.Cmd {
 	return b.do.each(b.targets, "got the message", func(ctx context.Context, run string) error {
 		resp, err := b.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
 		if err == nil && !resp.Confirmed {
-			return agency.Errorf(agency.CodeInvalidState, "the message was typed, but its agent was not seen to take it")
+			return agency.Errorf(agency.CodeInvalidState, "agency typed the message, but did not see the agent accept it")
 		}
 		return err
 	})

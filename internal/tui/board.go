@@ -208,7 +208,7 @@ func (b *board) answered(msg answeredMsg) tea.Cmd {
 	case msg.err != nil:
 		return b.desk.Fail(msg.err)
 	case !msg.resp.Confirmed:
-		return b.desk.Say(ref + ": " + msg.reply + ", but its agent was not seen to take it")
+		return b.desk.Say(ref + ": " + msg.reply + ", but agency did not see the agent accept it")
 	default:
 		return b.desk.Say(ref + ": " + msg.reply)
 	}

@@ -32,7 +32,7 @@ func Acknowledge(by string, at time.Time) AlertChange {
 // alert is no longer acknowledged.
 func Snooze(wait time.Duration, now time.Time) (AlertChange, error) {
 	if wait <= 0 || wait > agency.LongestSnooze {
-		return nil, agency.Errorf(agency.CodeUsage, "an alert can be put off for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
+		return nil, agency.Errorf(agency.CodeUsage, "you can snooze an alert for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
 	}
 	until := now.Add(wait)
 	return whileOpen(func(a *agency.Alert) agency.EventType {

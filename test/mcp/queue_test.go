@@ -28,7 +28,7 @@ func TestQueue(t *testing.T) {
 	agent.refused("E_PERMISSION_DENIED", "queue_add", object{"runs": []string{"other"}})
 	agent.must(nil, "queue_add", object{"runs": []string{"work"}})
 	got := agent.queued("work", "held")
-	if !strings.Contains(got.Entries[0].Why, "an agent added it, and a person must approve it") {
+	if !strings.Contains(got.Entries[0].Why, "an agent added it, and the user must approve it") {
 		t.Errorf("got %+v", got)
 	}
 	if r := f.Agency("queue", "add", "work", "--approve"); r.Exit != 0 {

@@ -54,7 +54,7 @@ func (o *eventsOptions) run(cmd *cobra.Command, _ []string) error {
 		return agency.Errorf(agency.CodeUsage, "--since is %d; events are counted from 1", o.since)
 	}
 	if o.last < 0 {
-		return agency.Errorf(agency.CodeUsage, "-n is %d, less than no event", o.last).WithHint("for example: agency events -n 20")
+		return agency.Errorf(agency.CodeUsage, "-n is %d; it cannot be negative", o.last).WithHint("for example: agency events -n 20")
 	}
 	some := cmd.Flags().Changed("last")
 	if o.follow && !some {

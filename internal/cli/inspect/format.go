@@ -37,7 +37,7 @@ func (f *format) check(asJSON, watch bool) error {
 	case given > 1:
 		return agency.Errorf(agency.CodeUsage, "-q, --output, --format and --json exclude each other").WithHint("agency ls --help")
 	case f.output != "" && !slices.Contains(outputs, f.output):
-		return agency.Errorf(agency.CodeUsage, "--output must be %s, not %q", strings.Join(outputs, ", "), f.output).WithHint("agency ls -o wide")
+		return agency.Errorf(agency.CodeUsage, "--output is %q, not one of %s", f.output, strings.Join(outputs, ", ")).WithHint("agency ls -o wide")
 	case watch && given > 0 && !asJSON && f.output != "json":
 		return agency.Errorf(agency.CodeUsage, "--watch shows the usual table, or with --json a list for each change").WithHint("agency ls --watch")
 	}

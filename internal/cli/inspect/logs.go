@@ -72,7 +72,7 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.CodeUsage, "--follow and --json exclude each other")
 	}
 	if o.tail < 0 {
-		return agency.Errorf(agency.CodeUsage, "--tail is %d, less than no line", o.tail).WithHint("for example: --tail 20")
+		return agency.Errorf(agency.CodeUsage, "--tail is %d; it cannot be negative", o.tail).WithHint("for example: --tail 20")
 	}
 	if o.since != "" {
 		from, err := parseSince(o.since, o.Now())

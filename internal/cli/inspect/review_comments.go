@@ -96,7 +96,7 @@ var commentRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 func parseComment(given string) (c api.CommentRequest, err error) {
 	parts := commentRule().FindStringSubmatch(given)
 	if parts == nil {
-		return c, agency.Errorf(agency.CodeUsage, "%q is no comment: it has no FILE:LINE=", plain.Clip(given)).
+		return c, agency.Errorf(agency.CodeUsage, "%q is not a comment: it has no FILE:LINE=", plain.Clip(given)).
 			WithHint(`for example: --comment "login.go:12=check the error", or login.go:12-15=... for several lines`)
 	}
 	c.File, c.Old, c.Text = parts[1], parts[2] != "", parts[5]

@@ -64,7 +64,7 @@ func (o *trustOptions) run(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	if (o.show || of > 0) && o.revoke || of > 1 {
-		return agency.Errorf(agency.CodeUsage, "--show, --base, --run, --target and --revoke do not go together like that").WithHint("agency trust --help")
+		return agency.Errorf(agency.CodeUsage, "--base, --run and --target exclude each other, and --revoke excludes all of them and --show").WithHint("agency trust --help")
 	}
 	dir := o.Absolute(o.repo)
 	if o.revoke {

@@ -254,7 +254,7 @@ func (o *answerOptions) answer(ctx context.Context, ref, text string) error {
 			_, _ = fmt.Fprintln(w, "answered")
 			return
 		}
-		_, _ = fmt.Fprintln(w, "answered, but the agent was not seen to take it")
+		_, _ = fmt.Fprintln(w, "answered, but agency did not see the agent accept it")
 		o.Chat("look: agency attach %s", ref)
 	})
 }

@@ -61,7 +61,7 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 		return agency.Errorf(agency.CodeUsage, "agency mcp speaks a protocol of its own and prints no envelope")
 	}
 	if o.tools != "usual" && o.tools != "all" {
-		return agency.Errorf(agency.CodeUsage, "%q are no tools", o.tools).WithHint("--tools usual, or --tools all")
+		return agency.Errorf(agency.CodeUsage, "--tools is %q, not usual or all", o.tools).WithHint("agency mcp --tools all")
 	}
 	client, err := o.ClientAnyway()
 	if err != nil {

@@ -73,7 +73,7 @@ func (o *remoteOptions) open(ctx context.Context, place *api.Place, commit strin
 			return nil, fmt.Errorf("read how git reaches the remotes: %w", err)
 		}
 		if sum := sha256.Sum256(at.Settings); hex.EncodeToString(sum[:]) != place.Settings {
-			return nil, agency.Errorf(agency.CodeTrustRequired, "%s has another content than agency wrote", path).WithHint("agency daemon logs")
+			return nil, agency.Errorf(agency.CodeTrustRequired, "%s has changed since agency wrote it", path).WithHint("agency daemon logs")
 		}
 	}
 	return forge.Open(ctx, at, filepath.Join(cfg.Home, config.TempDir), o.Env)

@@ -264,7 +264,7 @@ func (o *reportOptions) contract(word agency.ReportedStatus, now time.Time) (*ag
 func (o *reportOptions) wrongQuiet(word agency.ReportedStatus) string {
 	switch {
 	case o.quiet < 0:
-		return fmt.Sprintf("is %s, which is less than no time", duration.Text(o.quiet))
+		return fmt.Sprintf("is %s; it cannot be negative", duration.Text(o.quiet))
 	case o.quiet > agency.MaxQuiet:
 		return fmt.Sprintf("is %s, and 24h is the most", duration.Text(o.quiet))
 	case o.quiet > 0 && word != agency.ReportedWorking:

@@ -122,7 +122,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		return agency.Errorf(agency.CodeUsage, "the task is %d words; quote it", len(task)).
 			WithHint("agency run %s; arguments for the runner go after --", plain.ShellWord(strings.Join(task, " ")))
 	case len(task) == 1 && (cmd.Flags().Changed("prompt") || cmd.Flags().Changed("prompt-file")):
-		return agency.Errorf(agency.CodeUsage, "there are two tasks, %q and that of a flag", task[0]).WithHint("give one; arguments for the runner go after --")
+		return agency.Errorf(agency.CodeUsage, "the command line has two tasks, %q and that of a flag", task[0]).WithHint("give one; arguments for the runner go after --")
 	case len(task) == 1:
 		_ = cmd.Flags().Set("prompt", task[0])
 	}
@@ -196,7 +196,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	case given("stall-threshold") && o.stall < time.Second:
 		return agency.Errorf(agency.CodeUsage, "--stall-threshold is %s, less than a second", o.stall).WithHint("for example: --stall-threshold 30m")
 	case given("stuck-after") && o.asked.Limits.StuckIntervals < 1:
-		return agency.Errorf(agency.CodeUsage, "--stuck-after is %d, less than one interval", o.asked.Limits.StuckIntervals).WithHint("for example: --stuck-after 10")
+		return agency.Errorf(agency.CodeUsage, "--stuck-after is %d; it is 1 or more", o.asked.Limits.StuckIntervals).WithHint("for example: --stuck-after 10")
 	}
 	if given("runner") {
 		o.asked.Runner.Kind, o.asked.Runner.Name = config.ParseRunner(o.runner)

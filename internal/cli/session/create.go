@@ -69,7 +69,7 @@ func (o *createOptions) run(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	if given != 1 {
-		return agency.Errorf(agency.CodeUsage, "the agents are to be given by one of --agents, --agent and --file").
+		return agency.Errorf(agency.CodeUsage, "give the agents by exactly one of --agents, --agent and --file").
 			WithHint("%s --agent 001:schema --agent 002:writer", cmd.CommandPath())
 	}
 	_, err := o.Config()
@@ -108,7 +108,7 @@ func (o *createOptions) agentList(ctx context.Context, list string) (agents []js
 	}
 	const hint = `they are JSON such as [{"id": "001"}, {"id": "002"}]; a whole status file goes with --file`
 	if json.Unmarshal(data, &agents) != nil || agents == nil {
-		return nil, agency.Errorf(agency.CodeUsage, "read the agents from %s: they are no JSON array", where).WithHint(hint)
+		return nil, agency.Errorf(agency.CodeUsage, "read the agents from %s: they are not a JSON array", where).WithHint(hint)
 	}
 	return agents, nil
 }
@@ -139,7 +139,7 @@ func (o *createOptions) readGiven(ctx context.Context, flag, path string) (data 
 	data, err = file.ReadRegular(o.Absolute(path), agentsLimit)
 	if err != nil {
 		return nil, path, agency.Errorf(agency.CodeInvalidPath, "read the agents from %s: %w", path, command.RootCause(err)).
-			WithHint("--%s wants a file, or - for standard input", flag)
+			WithHint("--%s FILE, or --%s - for standard input", flag, flag)
 	}
 	return data, path, nil
 }

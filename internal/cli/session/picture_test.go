@@ -269,7 +269,7 @@ func TestSessionWaitEnds(t *testing.T) {
 		"cannot start":      {clitest.SomeSession(agency.SessionRunning, complete, stuck), agency.ExitNeedsUser, "needs you: agent 005 is waiting: conflict\n"},
 		"paused":            {paused, agency.ExitNeedsUser, "needs you: it is paused: agent 002 failed\n"},
 		"paused by hand":    {byHand, agency.ExitNeedsUser, "needs you: it was paused by hand\n"},
-		"late":              {clitest.SomeSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h passed and session 20260201-143022-abc12345 is not over"},
+		"late":              {clitest.SomeSession(agency.SessionRunning, complete), agency.CodeWaitTimeout.Exit(), "1h passed and session 20260201-143022-abc12345 has not settled"},
 	} {
 		b := clitest.New(t)
 		b.Serve(clitest.Always(c.s, nil))

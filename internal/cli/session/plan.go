@@ -61,7 +61,7 @@ func (o *planFlags) source(d *command.Deps, cmd *cobra.Command, args []string) (
 	case given("agents") && !given("prompt") && !given("prompt-file"):
 		return src, agency.Errorf(agency.CodeUsage, "--agents have no task").WithHint(`%s --agents claude_code:3 --prompt "fix the login test"`, cmd.CommandPath())
 	case given("max-parallel") && o.maxParallel < 1:
-		return src, agency.Errorf(agency.CodeUsage, "--max-parallel is %d, less than one agent", o.maxParallel).WithHint("for example: --max-parallel 5")
+		return src, agency.Errorf(agency.CodeUsage, "--max-parallel is %d; it is 1 or more", o.maxParallel).WithHint("for example: --max-parallel 5")
 	}
 	for flag, value := range map[string]string{"name": o.name, "base": o.base, "on-failure": o.onFailure, "land": o.land, "prompt-file": o.promptFile} {
 		if given(flag) && value == "" {

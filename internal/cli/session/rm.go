@@ -44,7 +44,7 @@ func (o *removeOptions) run(cmd *cobra.Command, args []string) error {
 	req := api.RemoveSessionsRequest{Dir: o.Dir, Apply: o.apply}
 	byAge := cmd.Flags().Changed("older-than")
 	if byAge == (len(args) == 1) || o.apply && !byAge {
-		return agency.Errorf(agency.CodeUsage, "%s wants a SESSION, or --older-than", cmd.CommandPath()).WithHint("%s --older-than 7d", cmd.CommandPath())
+		return agency.Errorf(agency.CodeUsage, "%s needs a SESSION, or --older-than", cmd.CommandPath()).WithHint("%s --older-than 7d", cmd.CommandPath())
 	}
 	if byAge {
 		req.OlderThanMS = o.olderThan.Milliseconds()

@@ -82,7 +82,7 @@ func (o *updateOptions) run(cmd *cobra.Command, args []string) error {
 		u := api.SessionUpdate{Agent: o.agent, Action: api.SessionAction(args[1]), Error: o.failure}
 		actions := []api.SessionAction{api.ActionStart, api.ActionComplete, api.ActionFail, api.ActionCancel}
 		if !slices.Contains(actions, u.Action) {
-			return agency.Errorf(agency.CodeUsage, "the action is %q", args[1]).WithHint("one of: start, complete, fail, cancel; - reads them from standard input")
+			return agency.Errorf(agency.CodeUsage, "%q is not an action", args[1]).WithHint("one of: start, complete, fail, cancel; - reads them from standard input")
 		}
 		if given("pid") {
 			u.PID = &o.pid
@@ -112,7 +112,7 @@ func checkUpdate(u *api.SessionUpdate) error {
 	}[u.Action]
 	switch {
 	case u.Action == api.ActionFail && u.Error == "":
-		return agency.Errorf(agency.CodeUsage, "fail wants --error").WithHint(`such as --error "tests fail"`)
+		return agency.Errorf(agency.CodeUsage, "fail needs --error").WithHint(`such as --error "tests fail"`)
 	case u.PID != nil && !takes.pid:
 		return agency.Errorf(agency.CodeUsage, "--pid is for start, not for %s", u.Action)
 	case u.ExitCode != nil && !takes.exit:

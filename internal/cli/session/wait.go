@@ -73,7 +73,7 @@ func await(ctx context.Context, d *command.Deps, req api.WaitSessionRequest, tim
 	case s.Status.Final():
 		d.Status = exitStatus(s)
 	default:
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s is not over: %s", duration.Text(timeout), s.Ref(), s.Summary.String()).
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and session %s has not settled: %s", duration.Text(timeout), s.Ref(), s.Summary.String()).
 			WithHint("agency session show %s", s.Ref())
 	}
 	return d.Print(resp, func(w io.Writer) {

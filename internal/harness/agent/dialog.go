@@ -191,6 +191,6 @@ func (d *Dialog) CannotAnswer(why string) error {
 	for _, o := range d.Options {
 		offered = append(offered, o.Text)
 	}
-	return agency.Errorf(agency.CodeInputRefused, "the dialog cannot be answered so: %s", why).
+	return agency.Errorf(agency.CodeInputRefused, "agency cannot give this answer in the dialog: %s", why).
 		WithDetail("options", offered).WithHint("agency attach RUN")
 }

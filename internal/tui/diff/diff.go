@@ -299,7 +299,7 @@ func (p *Page) send() tea.Cmd {
 func sendComments(ctx context.Context, d *page.Daemon, run agency.RunID) error {
 	resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: string(run)})
 	if err == nil && !resp.Confirmed {
-		return agency.Errorf(agency.CodeInvalidState, "the comments were typed, but the agent was not seen to take them").WithHint("look: enter attaches")
+		return agency.Errorf(agency.CodeInvalidState, "agency typed the comments, but did not see the agent accept them").WithHint("look at the run: enter attaches")
 	}
 	return err
 }

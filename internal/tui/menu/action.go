@@ -63,7 +63,7 @@ func answer(decision agency.Decision) func(context.Context, *Menu, *api.Run, str
 	return func(ctx context.Context, m *Menu, r *api.Run, text string) (string, error) {
 		resp, err := m.o.Daemon.AnswerRun(ctx, api.AnswerRunRequest{Run: string(r.ID), PromptID: view.PromptID(r), Decision: decision, Text: text})
 		if err == nil && !resp.Confirmed {
-			return "answered, but its agent was not seen to take it", nil
+			return "answered, but agency did not see the agent accept it", nil
 		}
 		return "answered", err
 	}
@@ -72,7 +72,7 @@ func answer(decision agency.Decision) func(context.Context, *Menu, *api.Run, str
 func send(ctx context.Context, m *Menu, r *api.Run, text string) (string, error) {
 	resp, err := m.o.Daemon.SendInput(ctx, api.SendInputRequest{Run: string(r.ID), Text: text})
 	if err == nil && !resp.Confirmed {
-		return "typed, but its agent was not seen to take it", nil
+		return "typed, but agency did not see the agent accept it", nil
 	}
 	return r.Ref() + " got the message", err
 }
