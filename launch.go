@@ -147,6 +147,7 @@ type RunSettings struct {
 	Protocol    string   // of the run's runner
 	Handle      handle.Format
 	Sandbox     SandboxSettings
+	Image       string   // of containers, for repositories that name none
 	EnvDeny     []string // patterns of the variable names that a runner does not get
 	Grace       time.Duration
 	LogBytes    int64

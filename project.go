@@ -53,6 +53,33 @@ func DefaultProject() Project {
 	return Project{Sandbox: Sandbox{Level: SandboxWorktree, Network: NetworkFull}, Layout: LayoutMinimal, Parallel: true, SetupTimeout: 10 * time.Minute}
 }
 
+// DevcontainerFile is the file, relative to a repository's root, that describes containers for work in
+// it to programs of many kinds.
+const DevcontainerFile = ".devcontainer/devcontainer.json"
+
+// Devcontainer is what agency takes from a DevcontainerFile: an image, or how to build one.
+type Devcontainer struct {
+	Image      string
+	Dockerfile string // a path in the repository; empty with Image
+	Context    string // a folder of the repository, "." for all of it
+	Target     string // the stage of the Dockerfile; empty for the last one
+	Args       map[string]string
+	Ignored    []string // keys that agency does not follow
+}
+
+// BuiltImages is what the names of the images that agency builds begin with.
+const BuiltImages = "agency-devcontainer:"
+
+// ImageBuild is an image to be built.
+type ImageBuild struct {
+	Name       string // with a hash of all that it is built of
+	Of         string // its Dockerfile, in messages
+	Context    []byte // a tar archive
+	Dockerfile string // its name in Context
+	Target     string
+	Args       map[string]string
+}
+
 // NeedsTrust reports whether the repository wants something done that the user must allow first.
 func (p *Project) NeedsTrust() bool { return len(p.Setup)+len(p.Copy)+len(p.Link) > 0 }
 
@@ -79,7 +106,8 @@ type SetupTrust struct {
 	Link    []string    `json:"link"`    // likewise what is linked
 	Hooks   []string    `json:"hooks"`   // git's hooks that core.hooksPath names among the files of a worktree
 	Checks  []string    `json:"checks"`  // "NAME: PROGRAM ARGUMENTS" each
-	Files   []SetupFile `json:"files"`   // the files of the repository that setup, hooks and checks run or name
+	Image   string      `json:"image"`   // the Dockerfile of which the image of containers is built; empty for none
+	Files   []SetupFile `json:"files"`   // the files of the repository that setup, hooks, checks and image run or name
 	// Problem is why the setup cannot succeed as it is, and what to do; empty when no reason is
 	// known.
 	Problem string `json:"problem"`

@@ -129,14 +129,19 @@ func (s Sandbox) Enforces() []string {
 type Image struct {
 	Name string `json:"name"` // as configured
 	ID   string `json:"id"`   // of its content, as the engine has it: the name may later mean another one
+	From string `json:"from"` // what names it: a file of the repository, the configuration or the spec
 }
 
 // String returns the image as users see it.
 func (i *Image) String() string {
+	text := i.Name
 	if id := strings.TrimPrefix(i.ID, "sha256:"); len(id) >= 12 {
-		return i.Name + " (" + id[:12] + ")"
+		text += " (" + id[:12] + ")"
 	}
-	return i.Name
+	if i.From != "" {
+		text += ", from " + i.From
+	}
+	return text
 }
 
 // Container is a container that an attempt is in, or was in.

@@ -277,6 +277,9 @@ func (d *Daemon) newSupervisor() *supervisor.Supervisor {
 		Contract:       scaffold.Contract,
 		ReportUnfilled: scaffold.ReportUnfilled,
 		ParseProject:   config.ParseProject,
+
+		ParseDevcontainer: config.ParseDevcontainer,
+
 		RunSetup: func(ctx context.Context, s agency.SetupCommand) error {
 			return runner.RunSetup(ctx, []string{d.Exec, "marked"}, s, d.serving(), newProxy)
 		},

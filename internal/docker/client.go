@@ -136,7 +136,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		}
 		data = bytes.NewReader(encoded)
 	}
-	resp, err := c.send(ctx, method, path, query, data)
+	resp, err := c.send(ctx, method, path, query, data, "application/json")
 	if err != nil {
 		return err
 	}
@@ -154,15 +154,15 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 // mostAnswer is how many bytes of an answer are read.
 const mostAnswer = 16 << 20
 
-// send sends a request and returns an answer that is no error.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+// send sends a request, with a body of a type, and returns an answer that is no error.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, of string) (*http.Response, error) {
 	address := url.URL{Scheme: "http", Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, address.String(), body)
 	if err != nil {
 		return nil, err
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", of)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

@@ -1,11 +1,19 @@
 package docker
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+
+	"agency"
+	"agency/internal/plain"
 )
 
 // Image is what an engine knows of an image.
@@ -20,6 +28,36 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	var image Image
 	err := c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
 	return image, err
+}
+
+// Build builds an image of a tar archive as its context, and gives it a name. The error ends with what
+// the engine said last.
+func (c *Client) Build(ctx context.Context, b *agency.ImageBuild) error {
+	args, err := json.Marshal(b.Args)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(ctx, http.MethodPost, "/build", url.Values{
+		"t": {b.Name}, "dockerfile": {b.Dockerfile}, "target": {b.Target}, "buildargs": {string(args)}, "rm": {"true"}, "forcerm": {"true"},
+	}, bytes.NewReader(b.Context), "application/x-tar")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	said := ""
+	for lines := json.NewDecoder(resp.Body); ; {
+		var line struct{ Stream, Error string }
+		switch err := lines.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the answer of the engine at %s: %w", c.Socket, err)
+		case line.Error != "":
+			return errors.New(plain.OneLine(strings.TrimSpace(line.Error + "; before that: " + said)))
+		case strings.TrimSpace(line.Stream) != "" && !strings.HasPrefix(line.Stream, " --->") && !strings.HasPrefix(line.Stream, "Removing intermediate"):
+			said = strings.TrimSpace(line.Stream)
+		}
+	}
 }
 
 // Info is what an engine says of itself.

@@ -51,9 +51,6 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 		configured.Tmp = 0 // what is configured for sandboxes
 	}
 	spec.Resources = spec.Resources.Or(configured).Final()
-	if sandbox.Level == agency.SandboxContainer {
-		spec.Image = cmp.Or(spec.Image, p.Image, cfg.Sandbox.Image)
-	}
 	chosen, err := Settings(cfg, agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name})
 	if err == nil && p.HandleFormat != "" {
 		chosen.Handle, err = handle.ParseFormat(p.HandleFormat)
@@ -96,8 +93,8 @@ func Settings(cfg *config.Config, r agency.Runner) (agency.RunSettings, error) {
 	return agency.RunSettings{
 		Config: path,
 		Exec:   found.Exec, DefaultArgs: found.DefaultArgs, Protocol: found.Protocol,
-		Sandbox: cfg.Sandbox.SandboxSettings,
-		Handle:  cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
+		Sandbox: cfg.Sandbox.SandboxSettings, Image: cfg.Sandbox.Image,
+		Handle: cfg.IDs.Format, EnvDeny: cfg.Env.Deny, Grace: cfg.Stop.Grace, LogBytes: cfg.Logs.MaxBytes,
 	}, nil
 }
 

@@ -278,12 +278,14 @@ func checkImage(ctx context.Context, client *docker.Client, name string) (*agenc
 	switch {
 	case name == "":
 		return nil, refused("no image is named for it").
-			WithHint("name one that has the agent's program and git, in agency.toml or in your configuration: [sandbox] image = \"...\"")
+			WithHint("name one that has the agent's program and git, in agency.toml, .devcontainer/devcontainer.json or your configuration: [sandbox] image = \"...\"")
 	case !agency.ImageName(name):
 		return nil, refused("%q is not the name of an image", name).WithHint("such as debian:12 or registry.example.com/team/image:tag")
 	}
 	image, err := client.Image(ctx, name)
 	switch {
+	case docker.Missing(err) && strings.HasPrefix(name, agency.BuiltImages):
+		return nil, refused("the image %s, which agency built, is gone", name).WithHint("start a new run, which builds it again: agency run --prompt ...")
 	case docker.Missing(err):
 		return nil, refused("the image %s is not on this machine", name).WithHint("docker pull %s; agency itself fetches nothing", name)
 	case err != nil:

@@ -134,6 +134,9 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 			return err
 		}
 	}
+	if err := s.planImage(ctx, p, commit); err != nil {
+		return err
+	}
 	s.takeStandby(ctx, p, commit)
 	if err := s.materialise(p, commit, baseName); err != nil {
 		if p.standby != nil {
@@ -171,8 +174,7 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 	if _, err := s.Sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
 		return err
 	}
-	p.image, err = s.checkSandbox(ctx, p.Spec.Sandbox, p.Env, p.Spec.Image)
-	return err
+	return s.Sandbox.Check(ctx, p.Spec.Sandbox)
 }
 
 // planEnv sets the environment of the runner, finds its program there, and checks tmux.

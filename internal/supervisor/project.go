@@ -18,7 +18,11 @@ type Projects struct {
 	git     Git
 	harness Harness
 	parse   ParseProject
-	solo    keyed.Locks // on starts of runs in repositories that allow one live run, by repository
+
+	parseDevcontainer ParseDevcontainer
+	building          keyed.Locks // on images that are built, by name
+
+	solo keyed.Locks // on starts of runs in repositories that allow one live run, by repository
 }
 
 // projectFile is a repository's agency.toml: its content, and its bytes, nil when there is no file.

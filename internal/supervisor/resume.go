@@ -184,6 +184,9 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if next.Attempt.Image, err = s.checkSandbox(ctx, r.Sandbox.Level, req.Env, spec.Image); err != nil {
 		return nil, nil, err
 	}
+	if next.Attempt.Image != nil && r.Attempt.Image != nil {
+		next.Attempt.Image.From = r.Attempt.Image.From
+	}
 	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, set: append(names(settings.Env), names(req.Set)...)}
 	if missing := missingNames(spec.Env, env); len(missing) > 0 {
 		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))

@@ -96,6 +96,9 @@ type Git interface {
 	File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error)
 	// Executable reports whether a commit has a file, and whether that file is executable.
 	Executable(ctx context.Context, repo agency.Repo, commit, path string) (found, runs bool, err error)
+	// Folder returns the tree of a folder of a commit; empty when there is none. Archive packs it.
+	Folder(ctx context.Context, repo agency.Repo, commit, path string) (tree string, err error)
+	Archive(ctx context.Context, repo agency.Repo, tree string, limit int) ([]byte, error)
 	Inspect(ctx context.Context, repo agency.Repo, worktree, baseCommit string) (agency.GitFacts, error)
 	// Contained returns the tip of a branch without commits of its own; empty for any other.
 	Contained(ctx context.Context, repo agency.Repo, branch, from, base string) (tip string, err error)
@@ -244,7 +247,9 @@ type Deps struct {
 	Contract       Contract
 	ReportUnfilled ReportUnfilled
 	ParseProject   ParseProject
-	RunSetup       RunSetup
+	// ParseDevcontainer is needed for runs in containers.
+	ParseDevcontainer ParseDevcontainer
+	RunSetup          RunSetup
 	// NeededBy returns the session that needs a run, which must then not be removed; empty is none.
 	NeededBy func(ctx context.Context, id agency.RunID) (agency.SessionID, error)
 	Room     func() error // returns why the disk has no room for another run
@@ -307,7 +312,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.Records = &Records{Store: deps.Store, log: deps.Log}
 	s.Live = &Live{store: s.Records, runs: map[agency.RunID]*live{}}
 	s.Repos = &Repos{store: s.Records, git: deps.Git, random: deps.Random, home: settings.Home}
-	s.Projects = &Projects{store: s.Records, repos: s.Repos, git: deps.Git, harness: deps.Harness, parse: deps.ParseProject}
+	s.Projects = &Projects{store: s.Records, repos: s.Repos, git: deps.Git, harness: deps.Harness, parse: deps.ParseProject, parseDevcontainer: deps.ParseDevcontainer}
 	s.Work = &Work{store: s.Records, repos: s.Repos, git: deps.Git}
 	s.Inbox = &Inbox{store: s.Records, git: deps.Git, now: deps.Now, random: deps.Random}
 	s.Callers = &Callers{store: s.Records}

@@ -91,6 +91,7 @@ func (ps *Projects) trust(ctx context.Context, req TrustRequest) (agency.Repo, a
 	if err != nil {
 		return repo, t, nil, err
 	}
+	hashes = ps.addImage(ctx, &t, repo, commit, p, read, hashes)
 	return repo, t, hashes, ps.decide(ctx, repo, &t, hashes...)
 }
 

@@ -35,8 +35,8 @@ func NewTrust(d *command.Deps) *cobra.Command {
 each new worktree. agency runs, copies and links nothing before you trust it: the exact bytes of
 agency.toml and of every file of the repository that the setup names. When one of them changes, you
 must trust it again. The same holds for git hooks that come with the files, when core.hooksPath is
-relative, and for the checks of agency verify and the files that they name. --show prints them and
-changes nothing.`,
+relative, for the checks of agency verify and the files that they name, and for a Dockerfile that
+the image of containers is built from. --show prints them and changes nothing.`,
 		Example: `  agency trust --show
   agency trust
   agency trust --revoke`,
@@ -106,7 +106,7 @@ func (o *trustOptions) trustText(w io.Writer, resp *api.TrustResponse) {
 	for _, part := range []struct {
 		verb string
 		what []string
-	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}, {"check", t.Checks}} {
+	}{{"run", []string{strings.Join(t.Setup, " ")}}, {"copy", t.Copy}, {"link", t.Link}, {"hook", t.Hooks}, {"check", t.Checks}, {"build", []string{t.Image}}} {
 		for _, what := range part.what {
 			if what != "" {
 				_, _ = fmt.Fprintf(w, "%s  %s\n", part.verb, term.SafeLine(what))
