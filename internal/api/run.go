@@ -72,6 +72,9 @@ type Run struct {
 	StartedAt *time.Time         `json:"started_at"`   // when the runner of the newest attempt started; null before
 	EndedAt   *time.Time         `json:"ended_at"`     // when the newest attempt ended; null before
 	RemovedAt *time.Time         `json:"removed_at"`   // when it was removed; null until then
+	// SnoozedUntil is when its alerts notify again, after all of its open ones were put off; null while
+	// one was not. Only run.list tells it.
+	SnoozedUntil *time.Time `json:"snoozed_until"`
 	// Unrecorded is true when the state of the newest attempt is not in the record yet, because it
 	// cannot be written to the disk.
 	Unrecorded bool `json:"unrecorded"`

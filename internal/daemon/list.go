@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -38,9 +39,19 @@ func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
 		runs = runs[min(list.Offset, total):]
 		runs = runs[:min(cmp.Or(list.Limit, total), len(runs))]
 	}
+	snoozed := map[agency.RunID]time.Time{}
+	if len(list.Fields) == 0 || slices.Contains(list.Fields, "snoozed_until") {
+		if snoozed, err = o.store.Snoozed(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return api.NewRunRows(func(yield func(*api.Run) bool) {
 		for i := range runs {
-			if r := api.NewRun(runs[i].run, runs[i].status); !yield(&r) {
+			r := api.NewRun(runs[i].run, runs[i].status)
+			if until, ok := snoozed[r.ID]; ok {
+				r.SnoozedUntil = &until
+			}
+			if !yield(&r) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"agency"
 )
@@ -60,6 +61,30 @@ func (s *alerts) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Ale
 	}
 	alerts, err := collect(rows, scanAlert)
 	return alerts, problem("read alerts from", s.db.path, err)
+}
+
+// Snoozed returns the runs whose open alerts were all put off or acknowledged, at least one of them
+// put off, each with the time when the first one notifies again.
+func (s *alerts) Snoozed(ctx context.Context) (map[agency.RunID]time.Time, error) {
+	rows, err := s.db.query(ctx, `SELECT run_id, min(snoozed_until_ms) FROM alerts
+		WHERE run_id IS NOT NULL AND resolved_at_ms IS NULL AND acked_at_ms IS NULL
+		GROUP BY run_id HAVING count(*) = count(snoozed_until_ms)`)
+	if err != nil {
+		return nil, problem("read alerts from", s.db.path, err)
+	}
+	type snooze struct {
+		run   agency.RunID
+		until time.Time
+	}
+	snoozes, err := collect(rows, func(row scanner) (snooze, error) {
+		var n snooze
+		return n, row.Scan(text(&n.run), moment(&n.until))
+	})
+	snoozed := make(map[agency.RunID]time.Time, len(snoozes))
+	for _, n := range snoozes {
+		snoozed[n.run] = n.until
+	}
+	return snoozed, problem("read alerts from", s.db.path, err)
 }
 
 // OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added

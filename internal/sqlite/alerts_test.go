@@ -153,6 +153,37 @@ func TestHostAlerts(t *testing.T) {
 	opens("a_4", "/data", true)
 }
 
+// A run is snoozed while all of its open alerts are.
+func TestSnoozed(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r := newRun(1)
+	create(t, s, r)
+	until := epoch.Add(time.Hour)
+	snooze := func(a *agency.Alert) (agency.EventType, error) {
+		a.SnoozedUntil = &until
+		return agency.AlertSnoozed, nil
+	}
+	check := func(want map[agency.RunID]time.Time) {
+		t.Helper()
+		got, err := s.Snoozed(t.Context())
+		if err != nil || !cmp.Equal(want, got) {
+			t.Fatal(cmp.Diff(want, got), err)
+		}
+	}
+	for i, kind := range []agency.AlertKind{agency.AlertNeedsInput, agency.AlertStuck} {
+		id := fmt.Sprint("a_", i)
+		if _, err := s.OpenAlert(t.Context(), &agency.Alert{ID: id, Kind: kind, RunID: r.ID, Attempt: 1, Cause: id, Payload: json.RawMessage(`{}`), OpenedAt: epoch, Recipients: []string{}}); err != nil {
+			t.Fatal(err)
+		}
+		check(map[agency.RunID]time.Time{}) // one is not put off
+		if _, err := s.ChangeAlert(t.Context(), id, snooze); err != nil {
+			t.Fatal(err)
+		}
+		check(map[agency.RunID]time.Time{r.ID: until})
+	}
+}
+
 // A watchdog looks at live runs, and at every end that may need an alert, also when the attempt had
 // alerts before: about another cause, or about this end while the run was not watched.
 func TestWatchedRuns(t *testing.T) {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"os/exec"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ const (
 	filtering        // the list
 	replying         // to the run in about
 	sending          // to the runs in targets
+	finding          // a text in the pane
 )
 
 // board is the list of runs and the pane of one of them.
@@ -51,6 +53,7 @@ type board struct {
 	field   field.Field
 	about   api.Run // what the field is about, as it was shown
 	targets []api.Run
+	sought  string       // what was searched for last
 	wanted  agency.RunID // the cursor goes there with the next list
 
 	feed    feed
@@ -133,6 +136,8 @@ func (b *board) Typing(width int) cell.Line {
 		return b.field.Draw("reply to "+b.about.Ref()+"> ", width)
 	case sending:
 		return b.field.Draw("send to "+named(b.targets)+"> ", width)
+	case finding:
+		return b.field.Draw("find> ", width)
 	case nothing:
 	}
 	return nil
@@ -155,6 +160,9 @@ func (b *board) Type(key tea.KeyPressMsg) tea.Cmd {
 		}
 		if was == sending && strings.TrimSpace(text) != "" {
 			return b.send(text)
+		}
+		if was == finding {
+			return b.find(text)
 		}
 	case "up", "down":
 		if b.typing == filtering {
@@ -185,6 +193,38 @@ func (b *board) show(tab preview.Tab) tea.Cmd {
 	b.hidden = false
 	b.eye.show(tab)
 	return nil
+}
+
+// startFilter begins a filter of the list, or a search where the pane hides the list.
+func (b *board) startFilter() {
+	if b.covers() {
+		b.startFind()
+		return
+	}
+	b.typing, b.field = filtering, field.New(b.list.Filtered())
+}
+
+// startFind begins the search for a text in the pane, which gets the whole screen.
+func (b *board) startFind() {
+	b.big, b.hidden = true, false
+	b.typing, b.field = finding, field.New("")
+}
+
+// find scrolls the pane to the next row with a text, or with that of the last search when it is
+// empty.
+func (b *board) find(text string) tea.Cmd {
+	b.sought = cmp.Or(text, b.sought)
+	if b.sought == "" || b.eye.pane.Find(b.sought) {
+		return nil
+	}
+	return b.desk.Say(b.sought + " is not in what is shown here")
+}
+
+// forget ends the filter, the marks and the search.
+func (b *board) forget() {
+	b.list.Unmark()
+	b.list.Filter("")
+	b.eye.pane.Forget()
 }
 
 // startReply begins a reply in the words of the user.

@@ -19,7 +19,7 @@ func (b *board) place() place {
 	p := place{top: 1, listWidth: b.width, listHeight: max(b.height, 1)}
 	switch {
 	case !b.paneFits():
-	case b.big:
+	case b.covers():
 		p.paneY, p.paneWidth, p.paneHeight, p.listHeight = 1, b.width, p.listHeight, 0
 	case b.width >= besideColumns:
 		p.listWidth = b.width * 45 / 100
@@ -35,6 +35,9 @@ func (b *board) place() place {
 func (b *board) paneFits() bool {
 	return !b.hidden && b.list.Chosen() != nil && b.width >= paneColumns && b.height+2 >= paneRows
 }
+
+// covers reports whether the pane has the whole screen, so that no list is seen.
+func (b *board) covers() bool { return b.big && b.paneFits() }
 
 // paneShown reports whether there is a pane now, so that its content is asked for.
 func (b *board) paneShown() bool { return b.paneFits() && b.shown }

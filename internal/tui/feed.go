@@ -30,7 +30,7 @@ type (
 
 // fields are those of a run that the dashboard shows.
 func fields() []string {
-	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "tags", "request", "usage", "diff", "removed_at", "decided_by"}
+	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "tags", "request", "usage", "diff", "removed_at", "decided_by", "snoozed_until"}
 }
 
 // changed asks for the list, now or when the one that is asked for has come.

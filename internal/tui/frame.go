@@ -59,7 +59,7 @@ func (m *Model) header() cell.Line {
 	for _, c := range []struct {
 		mark   string
 		groups []view.Group
-	}{{"◐", []view.Group{view.GroupNeedsYou}}, {"✕", []view.Group{view.GroupFailed}}, {"✓", []view.Group{view.GroupReady}}, {"●", []view.Group{view.GroupWorking}}, {"○", []view.Group{view.GroupRest}}} {
+	}{{"◐", []view.Group{view.GroupNeedsYou}}, {"✕", []view.Group{view.GroupFailed}}, {"✓", []view.Group{view.GroupReady}}, {"●", []view.Group{view.GroupWorking}}, {"○", []view.Group{view.GroupRest, view.GroupSnoozed}}} {
 		n := 0
 		for _, g := range c.groups {
 			n += counts[g]

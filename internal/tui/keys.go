@@ -4,7 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/tui/diff"
-	"agency/internal/tui/field"
 	"agency/internal/tui/form"
 	"agency/internal/tui/inbox"
 	"agency/internal/tui/page"
@@ -119,6 +118,10 @@ func (b *board) looks() []page.Binding {
 	scroll := func(by int) func(string) tea.Cmd {
 		return page.Do(func() { b.eye.pane.ScrollBy(by * max(b.eye.pane.Height()/2, 1)) })
 	}
+	slash := "filter"
+	if b.covers() {
+		slash = "find"
+	}
 	return []page.Binding{
 		{Keys: []string{"d"}, Shown: "d", Does: "what it changed, file by file, with comments", Short: "diff", Group: groupLook, Act: page.Run(b.openDiff)},
 		{Keys: []string{"e"}, Shown: "e", Does: "why it has its status", Group: groupLook, Act: tab(preview.Why)},
@@ -128,8 +131,9 @@ func (b *board) looks() []page.Binding {
 		{Keys: []string{"v"}, Shown: "v", Does: "its screen", Group: groupLook, Act: tab(preview.Screen)},
 		{Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(1)) })},
 		{Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
-		{Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: "filter", Group: groupLook, Act: page.Do(func() { b.typing, b.field = filtering, field.New(b.list.Filtered()) })},
-		{Keys: []string{"esc"}, Shown: "esc", Does: "end the filter and the marks", Group: groupLook, Act: page.Do(func() { b.list.Unmark(); b.list.Filter("") })},
+		{Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.startFilter)},
+		{Keys: []string{"/"}, Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.startFind)},
+		{Keys: []string{"esc"}, Shown: "esc", Does: "end the filter, the marks and the search", Group: groupLook, Act: page.Do(b.forget)},
 		{Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
 		{Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
 		{Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},

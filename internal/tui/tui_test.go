@@ -576,6 +576,60 @@ func TestTabs(t *testing.T) {
 	u.sees("[Screen]", "❯ 1. Yes")
 }
 
+// On a pane that has the whole screen / finds a text, and else it filters the list.
+func TestFindInThePane(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("+ /")
+	u.types("proceed")
+	u.sees("find> proceed")
+	u.presses("enter")
+	if line := lineWith(u.m.Frame(), "proceed"); !strings.HasPrefix(line, "\x1b[7m") {
+		t.Errorf("what was found is not marked: %q", line)
+	}
+	u.presses("esc")
+	if line := lineWith(u.m.Frame(), "proceed"); strings.HasPrefix(line, "\x1b[7m") {
+		t.Errorf("it is still marked: %q", line)
+	}
+	u.presses("/")
+	u.types("nowhere")
+	u.presses("enter")
+	u.sees("nowhere is not in what is shown here")
+	u.presses("+ /")
+	u.types("docs")
+	u.sees("/docs")
+	u.seesNot("search")
+}
+
+func lineWith(frame, text string) string {
+	for line := range strings.SplitSeq(frame, "\n") {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
+}
+
+// A run whose alerts were put off sinks below all others, and w does not go to it.
+func TestSnoozedSinks(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("z")
+	runs := team()
+	runs[0].SnoozedUntil = new(noon.Add(time.Hour))
+	u.changes(runs...)
+	u.sees("◐1", "SNOOZED 1")
+	frame := ansi.Strip(u.m.Frame())
+	if strings.Index(frame, "auth-fix") < strings.Index(frame, "idle") {
+		t.Errorf("it is not at the end:\n%s", frame)
+	}
+	u.presses("w w w")
+	u.sees("> ◐ docs")
+	u.changes(team()...) // it is over
+	u.sees("◐2")
+	u.seesNot("SNOOZED")
+}
+
 // allBindings returns the keys of all screens.
 func allBindings(m *Model) []page.Binding {
 	r := run("any", agency.Working, "")

@@ -17,11 +17,12 @@ const (
 	GroupReady                 // it offers its work
 	GroupWorking
 	GroupRest
+	GroupSnoozed // a user put off all that it has to tell
 )
 
 // Title returns the title of a group.
 func (g Group) Title() string {
-	return [...]string{"NEEDS YOU", "FAILED", "READY", "WORKING", "REST"}[g]
+	return [...]string{"NEEDS YOU", "FAILED", "READY", "WORKING", "REST", "SNOOZED"}[g]
 }
 
 // GroupOf returns the group of a run.
@@ -29,6 +30,8 @@ func GroupOf(r *api.Run) Group {
 	switch {
 	case r.RemovedAt != nil:
 		return GroupRest
+	case r.SnoozedUntil != nil:
+		return GroupSnoozed
 	case r.NeedsYou():
 		return GroupNeedsYou
 	}

@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -211,4 +212,33 @@ func TestTUIAlone(t *testing.T) {
 	p.shows("no run yet")
 	p.enters("q")
 	p.line("left with 0")
+}
+
+// reversedHello is the text behind an attribute of tmux, with only colours between.
+var reversedHello = regexp.MustCompile(`\[[0-9;]*7m(\x1b\[[0-9;]*m)*hello`)
+
+// A run that was put off sinks below the others, and its terminal can be searched.
+func TestTUISnoozesAndFinds(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	permissions(t, f, "asks")
+	start(t, f, echo, "--name", "other")
+	p := sitsAt(t, f, 80, 24)
+	p.shows("> ◐ asks")
+	p.until("its alert is put off", func(screen string) bool {
+		p.types("z") // there may be no alert yet
+		return strings.Contains(screen, "SNOOZED 1")
+	})
+	p.until("it is the last one", func(screen string) bool {
+		return strings.Contains(screen, "◐0") && strings.Index(screen, "● other") < strings.Index(screen, "◐ asks")
+	})
+	p.types("w")
+	p.shows("no run needs you")
+	p.types("gv+")
+	p.shows("hello from the agent")
+	p.types("/hello")
+	p.keys("Enter")
+	p.until("the text is marked", func(string) bool {
+		return reversedHello.MatchString(succeeds(t, p.tmux("capture-pane", "-p", "-e", "-t", p.id)))
+	})
 }

@@ -1,18 +1,17 @@
 package diff
 
 import (
-	"strings"
-
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/cli/term"
 	"agency/internal/tui/field"
+	"agency/internal/tui/page"
 )
 
 func (p *Page) startSearch() { p.typing, p.field = search, field.New("") }
 
 // find moves the cursor to the next row that has a text, or that of the last search when it is
-// empty. Capital letters count only in a text that has some.
+// empty.
 func (p *Page) find(text string) tea.Cmd {
 	if text == "" {
 		text = p.sought
@@ -21,14 +20,10 @@ func (p *Page) find(text string) tea.Cmd {
 		return nil
 	}
 	p.sought = text
-	fold := func(s string) string { return s }
-	if strings.ToLower(text) == text {
-		fold = strings.ToLower
-	}
-	f := &p.file
+	has, f := page.Finder(text), &p.file
 	for i := range f.rows {
 		at := (f.cursor + 1 + i) % len(f.rows)
-		if strings.Contains(fold(f.rows[at].words()), text) {
+		if has(f.rows[at].words()) {
 			f.cursor = at
 			return nil
 		}

@@ -165,7 +165,7 @@ func (l *List) End(last bool) {
 func (l *List) Next(step int) bool {
 	for i := 1; i <= len(l.rows); i++ {
 		at := ((l.at+i*step)%len(l.rows) + len(l.rows)) % len(l.rows)
-		if run := l.rows[at].run; run >= 0 && l.runs[run].NeedsYou() {
+		if run := l.rows[at].run; run >= 0 && view.GroupOf(&l.runs[run]) == view.GroupNeedsYou {
 			l.choose(at)
 			return true
 		}

@@ -5,6 +5,7 @@ package page
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -98,6 +99,15 @@ type Acted struct {
 // Act runs an action in a command, and says what came of it.
 func (d *Desk) Act(does, done string, act func(ctx context.Context) error) tea.Cmd {
 	return tea.Batch(d.Say(does+" …"), func() tea.Msg { return Acted{Text: done, Err: act(d.Ctx)} })
+}
+
+// Finder returns what reports whether a text has a sought one in it. Capital letters count only in a
+// sought text that has some.
+func Finder(sought string) func(text string) bool {
+	if strings.ToLower(sought) != sought {
+		return func(text string) bool { return strings.Contains(text, sought) }
+	}
+	return func(text string) bool { return strings.Contains(strings.ToLower(text), sought) }
 }
 
 // Fill returns rows filled up or cut off to a height.

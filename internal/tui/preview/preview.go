@@ -44,12 +44,13 @@ type Pane struct {
 	Scroll int // of a screen how many rows up from its end, of a text how many down from its top
 
 	height int // as it was drawn last
+	found  int // the row that was found, from 1; 0 when none was
 }
 
 // Show replaces the screen.
 func (p *Pane) Show(id agency.RunID, s *agency.Screen) {
 	if p.Run != id || p.Tab != Screen {
-		p.Scroll = 0
+		p.Scroll, p.found = 0, 0
 	}
 	p.Run, p.Screen, p.Text = id, *s, nil
 }
@@ -57,7 +58,7 @@ func (p *Pane) Show(id agency.RunID, s *agency.Screen) {
 // ShowText replaces the text of a tab.
 func (p *Pane) ShowText(id agency.RunID, tab Tab, text []cell.Line) {
 	if p.Run != id || p.Tab != tab {
-		p.Scroll = 0
+		p.Scroll, p.found = 0, 0
 	}
 	p.Run, p.Tab, p.Text, p.Screen = id, tab, text, agency.Screen{}
 }
@@ -87,8 +88,8 @@ func (p *Pane) Draw(width, height int) []cell.Line {
 		lines = p.screen(width, height)
 	default:
 		p.ScrollBy(0)
-		for _, line := range p.Text[p.Scroll:min(p.Scroll+height, len(p.Text))] {
-			lines = append(lines, line.Fit(width))
+		for i := p.Scroll; i < min(p.Scroll+height, len(p.Text)); i++ {
+			lines = append(lines, p.marked(i, p.Text[i].Fit(width)))
 		}
 	}
 	for len(lines) < height {
@@ -106,14 +107,11 @@ func (p *Pane) screen(width, height int) []cell.Line {
 	first := max(last-height, 0)
 	lines := make([]cell.Line, 0, height)
 	for i := first; i < last; i++ {
-		line := make(cell.Line, 0, len(s.Rows[i]))
-		for _, text := range s.Rows[i] {
-			line = line.Add(text, text.Text)
-		}
+		line := p.row(i)
 		if s.Cursor != nil && i == s.Above+s.Cursor.Row {
 			line = withCursor(line, s.Cursor.Column)
 		}
-		lines = append(lines, line.Crop(width))
+		lines = append(lines, p.marked(i, line.Crop(width)))
 	}
 	if len(s.Rows) == 0 {
 		lines = append(lines, cell.Of(cell.Dim, " (nothing is shown)").Fit(width))

@@ -1,0 +1,77 @@
+package preview
+
+import (
+	"strings"
+
+	"agency/internal/tui/cell"
+	"agency/internal/tui/page"
+)
+
+// Find scrolls to the next row that has a text, from the first visible one on and around the end, and
+// reports whether there is one. The row stays marked until Forget, or until something else is shown.
+func (p *Pane) Find(text string) bool {
+	has, rows, from := page.Finder(text), p.rows(), p.found
+	if from == 0 {
+		from = p.first()
+	}
+	for i := range rows {
+		at := (from + i) % rows
+		if !has(words(p.row(at))) {
+			continue
+		}
+		p.found = at + 1
+		if first := p.first(); at < first || at >= first+p.height {
+			p.ScrollBy(max(at-p.height/2, 0) - first)
+		}
+		return true
+	}
+	p.found = 0
+	return false
+}
+
+// Forget ends the mark of what was found.
+func (p *Pane) Forget() { p.found = 0 }
+
+// rows returns how many rows there are, the visible ones and the others.
+func (p *Pane) rows() int {
+	if p.Tab == Screen {
+		return len(p.Screen.Rows)
+	}
+	return len(p.Text)
+}
+
+// first returns the first visible row.
+func (p *Pane) first() int {
+	if p.Tab == Screen {
+		return max(len(p.Screen.Rows)-p.Scroll-p.height, 0)
+	}
+	return p.Scroll
+}
+
+// row returns a row, safe to be drawn.
+func (p *Pane) row(i int) cell.Line {
+	if p.Tab != Screen {
+		return p.Text[i]
+	}
+	line := make(cell.Line, 0, len(p.Screen.Rows[i]))
+	for _, text := range p.Screen.Rows[i] {
+		line = line.Add(text, text.Text)
+	}
+	return line
+}
+
+// marked returns a drawn row, reversed when it is the one that was found.
+func (p *Pane) marked(i int, line cell.Line) cell.Line {
+	if i+1 != p.found {
+		return line
+	}
+	return line.All(cell.Reversed)
+}
+
+func words(line cell.Line) string {
+	var text strings.Builder
+	for i := range line {
+		text.WriteString(line[i].Text)
+	}
+	return text.String()
+}
