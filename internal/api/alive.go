@@ -82,7 +82,7 @@ func notAsked(err error) error {
 // unanswered returns the error for a request to a daemon that then fell silent: it may have been
 // carried out, or may still be.
 func unanswered(err error) error {
-	return agency.Errorf(agency.CodeDaemonLost, "%w; the request may be done already, or be done when the daemon goes on", err).
+	return agency.Errorf(agency.CodeDaemonLost, "%w; the request may be done already, or be done when the daemon continues", err).
 		WithHint("%s; then see whether it was done: agency ls", agency.AsError(err).Hint)
 }
 

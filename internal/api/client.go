@@ -391,7 +391,7 @@ func refused(err error) bool {
 // silent returns the error for a daemon that listens and does not answer.
 func (c *Client) silent(why error) error {
 	err := agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon on %s %w", c.Socket, why).
-		WithHint("agency daemon logs; if it hangs and is not just starting, end its process: the runs go on")
+		WithHint("agency daemon logs; if it hangs and is not just starting, end its process: runs continue")
 	if c.Holder == nil {
 		return err
 	}
@@ -401,10 +401,10 @@ func (c *Client) silent(why error) error {
 	}
 	if holder.Suspended {
 		return agency.Errorf(err.Code, "%w; it is process %d, which is suspended", err, holder.PID).
-			WithHint("wake it up: kill -CONT %d; or end it: kill -9 %d   (the runs go on)", holder.PID, holder.PID)
+			WithHint("wake it up: kill -CONT %d; or end it: kill -9 %d   (runs continue)", holder.PID, holder.PID)
 	}
 	return agency.Errorf(err.Code, "%w; it is process %d", err, holder.PID).
-		WithHint("agency daemon logs; if it hangs: kill -9 %d   (the runs go on)", holder.PID)
+		WithHint("agency daemon logs; if it hangs: kill -9 %d   (runs continue)", holder.PID)
 }
 
 // unwrapURL removes the made-up URL that net/http puts before its errors.

@@ -38,7 +38,7 @@ func (f *failure) As(target any) bool {
 		*e = agency.Errorf(agency.CodeDiskLow, "%s", f.Error()).WithHint("make room and try again; agency gc shows the runs that can go")
 		return true
 	}
-	*e = agency.Errorf(agency.CodeGitFailed, "%s", f.Error()).WithHint("try again; if it goes on failing: agency doctor")
+	*e = agency.Errorf(agency.CodeGitFailed, "%s", f.Error()).WithHint("try again; if it keeps failing: agency doctor")
 	return true
 }
 

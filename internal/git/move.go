@@ -101,7 +101,7 @@ func allListed(repo agency.Repo) error {
 // be checked out there, or be in the middle of a rebase.
 func unseen(repo agency.Repo, worktree string, err error) error {
 	return targetBusy("what git has of the worktree %s cannot be read: %w", printable(worktree), err).
-		WithHint("try again; if it goes on failing, make it readable, or if it is gone for good: git -C %s worktree prune", plain.ShellWord(repo.Root))
+		WithHint("try again; if it keeps failing, make it readable, or if it is gone for good: git -C %s worktree prune", plain.ShellWord(repo.Root))
 }
 
 // underWay returns the operation of git that is not finished in a worktree and concerns a branch:

@@ -151,7 +151,7 @@ func proveMissing(ask asker, commonDir, ref string) error {
 		}
 		if there {
 			return agency.Errorf(agency.CodeGitFailed, "git cannot read the commit of %s in %s", ref, commonDir).
-				WithHint("try again; if it goes on failing, look at the repository: git fsck")
+				WithHint("try again; if it keeps failing, look at the repository: git fsck")
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 func Why(e *agency.QueueEntry, position int, q *agency.Queue, moving []agency.QueueEntry) string {
 	switch {
 	case e.State.Moving() && q.Paused:
-		return "the queue is paused; go on: agency queue resume --into " + plain.ShellWord(q.Target)
+		return "the queue is paused; continue: agency queue resume --into " + plain.ShellWord(q.Target)
 	case e.Reason != "":
 		return e.Reason
 	case e.State.Moving() && q.Note != "":

@@ -38,7 +38,7 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 		err = agency.Errorf(agency.CodeInvalidState, "%s is removed, too", begun.Ref())
 	}
 	if err != nil {
-		return agency.AskedUser, "it is removed, and no other run goes on with it: " + agency.AsError(err).Message + "; " + t.byHand + " on its branch " + r.Branch, ctx.Err()
+		return agency.AskedUser, "it is removed, and no other run continues its work: " + agency.AsError(err).Message + "; " + t.byHand + " on its branch " + r.Branch, ctx.Err()
 	}
 	killpoint.At("queue.begun")
 	there, err := l.Store.QueueEntries(ctx, agency.QueueFilter{Repo: e.Repo, Target: e.Target, Run: id})
@@ -47,7 +47,7 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 			RunID: id, Repo: e.Repo, Target: e.Target, Source: source, State: agency.EntryQueued, Rounds: e.Rounds, By: e.By, InsteadOf: r.ID,
 		})
 	}
-	return agency.AskedRun, "it is removed; a new run goes on with its work: agency queue explain " + begun.Ref(), err
+	return agency.AskedRun, "it is removed; a new run continues its work: agency queue explain " + begun.Ref(), err
 }
 
 // idBytes returns the random part of the id of the run that goes on with the work of an entry.

@@ -138,7 +138,7 @@ func (a Agents) Resume(ctx context.Context, again scheduler.ResumeRequest) error
 func againPrompt(prompt string, attempt int, reason string, output []string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(prompt, "\n"))
-	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. What it did is in this worktree; go on from there.\n", attempt, plain.OneLine(reason))
+	fmt.Fprintf(&b, "\n\n# Attempt %d of this task has ended: %s. Its work is in this worktree; continue from there.\n", attempt, plain.OneLine(reason))
 	if len(output) > 0 {
 		b.WriteString("# Its last output:\n")
 	}

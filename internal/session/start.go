@@ -160,7 +160,7 @@ func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed b
 	if repo, err := all.Git.Discover(ctx, filepath.Dir(s.PlanPath)); err == nil {
 		root = repo.Toplevel // its caller's worktree, possibly another one
 	}
-	const asItWas = "to go on with the plan as it was at the start: --plan-changed ok"
+	const asItWas = "to continue with the plan as it was at the start: --plan-changed ok"
 	hash, err := sourceHash(s.PlanPath, root, nil)
 	switch {
 	case ctx.Err() != nil:
@@ -168,7 +168,7 @@ func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed b
 	case err != nil:
 		return refuse("the plan %s cannot be compared with what it was at the start: %w", s.PlanPath, err).WithHint(asItWas)
 	case hash != s.PlanHash:
-		return refuse("the plan %s has changed since session %s began", s.PlanPath, s.ID).WithHint("%s; to go on by the new one: %s", asItWas, newer)
+		return refuse("the plan %s has changed since session %s began", s.PlanPath, s.ID).WithHint("%s; with the new plan: %s", asItWas, newer)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
 	case owner == agency.User:
 		owner = "the user"
 	}
-	return agency.Errorf(agency.CodeNameExists, "%s started a timer %q, and it goes on", owner, t.Name).
+	return agency.Errorf(agency.CodeNameExists, "%s started a timer %q, which is live", owner, t.Name).
 		WithHint("agency watchdog start --run %s --name OTHER", t.RunID)
 }
 

@@ -63,7 +63,7 @@ func (f *failure) As(target any) bool {
 	if !ok || agency.Exhausted(f.err) {
 		return false
 	}
-	*e = agency.Errorf(agency.CodeTmuxFailed, "%s", f.Error()).WithHint("try again; if it goes on, the tmux server may hang: agency doctor")
+	*e = agency.Errorf(agency.CodeTmuxFailed, "%s", f.Error()).WithHint("try again; if it fails again, the tmux server may hang: agency doctor")
 	return true
 }
 

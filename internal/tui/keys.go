@@ -38,7 +38,7 @@ func (m *Model) bindings() []page.Binding {
 		page.Binding{Keys: []string{":"}, Shown: ":", Does: "all commands, by letters of their words", Short: "commands", Group: groupAll, Act: page.Do(func() { m.palette = palette.New(m.bindings()) })},
 	)
 	if m.page == nil {
-		table = append(table, page.Binding{Keys: []string{"q"}, Shown: "q", Does: "leave; the runs go on", Short: "quit", Group: groupAll, Act: func(string) tea.Cmd { return tea.Quit }})
+		table = append(table, page.Binding{Keys: []string{"q"}, Shown: "q", Does: "quit; the runs continue", Short: "quit", Group: groupAll, Act: func(string) tea.Cmd { return tea.Quit }})
 	}
 	return table
 }

@@ -36,7 +36,7 @@ func TestSessions(t *testing.T) {
 	golden(t, u, "sessions-80x24")
 	u.presses("p R x n x y t y")
 	u.did("pause s1", "resume s1", "cancel s1", "retry s1")
-	u.sees("release goes on in a new session")
+	u.sees("release continues in a new session")
 	u.presses("j t y")
 	u.did("retry s2")
 	u.presses("k enter")

@@ -48,7 +48,7 @@ func TestSessionWatch(t *testing.T) {
 	p.until("the picture on fewer columns and more rows", picture(40, 20, "● first", "○ after-12", "… 17 queued"))
 	p.keys("C-c")
 	p.line("left with 130")
-	p.shows("the session goes on")
+	p.shows("the session continues")
 	p.enters("clear; agency session watch; echo left with $?")
 	p.until("the picture again", picture(40, 20, "● first"))
 	succeeds(t, f.Agency("daemon", "stop"))

@@ -378,7 +378,7 @@ func (o *snoozeOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return o.Print(resp, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "put off %s for %s\n", command.Count(len(resp.Alerts), "alert"), duration.Short(o.wait))
+		_, _ = fmt.Fprintf(w, "snoozed %s for %s\n", command.Count(len(resp.Alerts), "alert"), duration.Short(o.wait))
 	})
 }
 

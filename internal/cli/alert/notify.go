@@ -72,7 +72,7 @@ hours. agency tries it three times within seconds.`,
 func tried(n int) string {
 	switch n {
 	case 0:
-		return "the first try goes on"
+		return "the first try is under way"
 	case 1:
 		return "tried once"
 	}

@@ -112,7 +112,7 @@ func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	if d.Waits != nil {
 		passing = d.Waits
 	}
-	defer passing("agency: the daemon was stopped; this goes on when it is started again")()
+	defer passing("agency: the daemon was stopped; this command continues when the daemon starts again")()
 	for {
 		select {
 		case <-time.After(nextEvery):

@@ -73,7 +73,7 @@ func (d *Deps) Places() (*config.Config, error) {
 		return nil, err
 	}
 	if err != nil && first {
-		d.Chat("agency: note: %s; going on with defaults", term.SafeLine(err.Error()))
+		d.Chat("agency: note: %s; agency continues with the defaults", term.SafeLine(err.Error()))
 	}
 	return cfg, nil
 }

@@ -110,7 +110,7 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 		}
 	}
 	d.Waits = func(string) (over func()) {
-		tell("it was stopped; this goes on when it is started again")
+		tell("it was stopped; this continues when it starts again")
 		return func() { tell("") }
 	}
 	to := d.Err

@@ -154,7 +154,7 @@ func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, er
 			status, err := api.Call(ctx, client, api.StopDaemon, api.Empty{})
 			switch {
 			case err == nil:
-				answered, words = &status, fmt.Sprintf("stopped; %s going on", command.Count(status.LiveRuns, "live run"))
+				answered, words = &status, fmt.Sprintf("stopped; %s still live", command.Count(status.LiveRuns, "run"))
 			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock shows that
 				words = "stopped"
 			case !errors.Is(err, api.ErrNoDaemon):

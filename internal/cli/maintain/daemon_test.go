@@ -74,8 +74,8 @@ func TestStopWaits(t *testing.T) {
 	}{
 		"none":            {false, []api.Holder{none}, "not running\n"},
 		"ending":          {false, []api.Holder{mine, mine, none}, "stopped\n"},
-		"running":         {true, []api.Holder{mine, mine, none}, "stopped; 2 live runs going on\n"},
-		"another by then": {true, []api.Holder{mine, mine, next}, "stopped; 2 live runs going on\n"},
+		"running":         {true, []api.Holder{mine, mine, none}, "stopped; 2 runs still live\n"},
+		"another by then": {true, []api.Holder{mine, mine, next}, "stopped; 2 runs still live\n"},
 	} {
 		b := clitest.New(t)
 		asked := 0

@@ -79,7 +79,7 @@ func attachFirst(ctx context.Context, d *command.Deps, runs []api.Run, exec Exec
 			return err
 		}
 		if ref := runs[i].Ref(); first == nil {
-			first = agency.AsError(err).WithHint("agency show %s; go on with it: agency resume %s", ref, ref)
+			first = agency.AsError(err).WithHint("agency show %s; or continue it: agency resume %s", ref, ref)
 		}
 		if i+1 < len(runs) && runs[i+1].NeedsYou() {
 			d.Chat("agency: note: %s needs you too, and its terminal is gone", runs[i].Ref())

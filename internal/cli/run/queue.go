@@ -80,7 +80,7 @@ approval is for the work as it is now.`,
 				}
 				_, _ = fmt.Fprintf(w, "%s %s in the queue of %s\n", term.SafeLine(item.Entry.Run), place, term.SafeLine(item.Entry.Target))
 			}
-			d.Chat("how it goes on: agency queue ls")
+			d.Chat("follow it: agency queue ls")
 		})
 	})
 	f := cmd.Flags()
@@ -151,7 +151,7 @@ func queueRow(item *api.QueueItem, now time.Time, cut *bool) []string {
 // paused returns that a queue is paused and how it goes on: in one line, or in two where columns, if
 // not 0, are too few.
 func paused(target string, columns int) string {
-	what, then := "the queue of "+term.SafeLine(target)+" is paused;", "go on: agency queue resume --into "+plain.ShellWord(target)
+	what, then := "the queue of "+term.SafeLine(target)+" is paused;", "continue: agency queue resume --into "+plain.ShellWord(target)
 	if columns > 0 && term.Width(what)+1+term.Width(then) > columns {
 		return what + "\n" + then + "\n"
 	}
@@ -290,7 +290,7 @@ func newQueueResume(d *command.Deps) *cobra.Command {
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return changeQueue(cmd, d, api.ChangeQueueRequest{Change: "resume", Into: into}, args, "going on")
+			return changeQueue(cmd, d, api.ChangeQueueRequest{Change: "resume", Into: into}, args, "resumed")
 		}
 		return pauseQueue(cmd, d, into, true)
 	})
@@ -326,7 +326,7 @@ func pauseQueue(cmd *cobra.Command, d *command.Deps, into string, resume bool) e
 				_, _ = io.WriteString(w, paused(q.Target, d.Columns()))
 				continue
 			}
-			_, _ = fmt.Fprintf(w, "the queue of %s goes on\n", term.SafeLine(q.Target))
+			_, _ = fmt.Fprintf(w, "the queue of %s continues\n", term.SafeLine(q.Target))
 		}
 	})
 }

@@ -115,7 +115,7 @@ func (o *resumeOptions) fillEnv(env []string) error {
 }
 
 func (o *resumeOptions) resumedText(w io.Writer, resp *api.ResumeRunResponse) {
-	how := "goes on with its conversation"
+	how := "continues its conversation"
 	if !resp.Continued {
 		how = resp.Note
 	}

@@ -23,7 +23,7 @@ func newPause(d *command.Deps) *cobra.Command {
 			return err
 		}
 		return d.Print(resp, func(w io.Writer) {
-			_, _ = fmt.Fprintf(w, "session %s is paused; go on: agency session resume %s\n", resp.Session.Ref(), resp.Session.Ref())
+			_, _ = fmt.Fprintf(w, "session %s is paused; continue: agency session resume %s\n", resp.Session.Ref(), resp.Session.Ref())
 		})
 	})
 	cmd.ValidArgsFunction = d.CompleteSessions

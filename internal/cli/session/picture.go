@@ -84,7 +84,7 @@ func (v *picture) footer() []string {
 	case s.Status.Final():
 		return []string{"results: agency session show " + s.Ref()}
 	case s.Paused != "":
-		return []string{"go on: agency session resume " + s.Ref()}
+		return []string{"continue: agency session resume " + s.Ref()}
 	}
 	for i := range v.Agents {
 		switch a := &v.Agents[i]; {

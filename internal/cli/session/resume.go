@@ -55,7 +55,7 @@ func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s goes on\n", resp.Session.Ref()) })
+	return o.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s continues\n", resp.Session.Ref()) })
 }
 
 // addPlanChanged adds the flag --plan-changed with the words that a command takes.

@@ -213,6 +213,6 @@ func (w *watching) leave(session string) {
 	if w.inPlace {
 		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // the ^C that the terminal has echoed
 	}
-	w.app.Chat("the session goes on; watch it again: agency session watch %s", session)
+	w.app.Chat("the session continues; watch it again: agency session watch %s", session)
 	w.app.Chat("end it: agency session cancel %s", session)
 }

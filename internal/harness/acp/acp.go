@@ -198,7 +198,7 @@ func (r *result) ended() protocol.Event {
 	case "max_turn_requests":
 		e.Failed, e.Class, e.Text = true, agency.ErrorOther, "the turn reached its limit of calls of the model"
 	case "refusal":
-		e.Failed, e.Class, e.Text = true, agency.ErrorOther, "the model refused to go on"
+		e.Failed, e.Class, e.Text = true, agency.ErrorOther, "the model refused to continue"
 	}
 	return e
 }

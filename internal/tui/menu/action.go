@@ -48,7 +48,7 @@ func actions(r *api.Run) []action {
 		}},
 		action{does: "resume it", sure: true, do: func(ctx context.Context, m *Menu, r *api.Run, _ string) (string, error) {
 			_, err := m.o.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: string(r.ID), Env: m.o.Env, Config: m.o.Config})
-			return r.Ref() + " goes on", err
+			return r.Ref() + " continues", err
 		}},
 		action{does: "remove it", sure: true, do: func(ctx context.Context, m *Menu, r *api.Run, _ string) (string, error) {
 			_, err := m.o.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: string(r.ID)})

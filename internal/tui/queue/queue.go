@@ -113,7 +113,7 @@ func (p *Page) Bindings() []page.Binding {
 	return append(p.cursor.Keys(group, "entry", func() int { return len(p.resp.Entries) }, nil),
 		page.Binding{Keys: []string{"enter"}, Shown: "enter", Does: "to its run", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Keys: []string{"h"}, Shown: "h", Does: "hold it", Short: "hold", Group: group, Act: p.change("hold", "is held")},
-		page.Binding{Keys: []string{"r"}, Shown: "r", Does: "let it go on", Short: "resume", Group: group, Act: p.change("resume", "goes on")},
+		page.Binding{Keys: []string{"r"}, Shown: "r", Does: "resume it", Short: "resume", Group: group, Act: p.change("resume", "continues")},
 		page.Binding{Keys: []string{"t"}, Shown: "t", Does: "try it again", Short: "retry", Group: group, Act: p.change("retry", "is tried again")},
 		page.Binding{Keys: []string{"D"}, Shown: "D", Does: "take it out of the queue, after a y", Group: group, Act: p.change("remove", "is out of the queue")},
 	)

@@ -165,8 +165,8 @@ func (p *Page) Bindings() []page.Binding {
 	return append(p.cursor.Keys(group, "session", func() int { return len(p.sessions) }, p.read),
 		page.Binding{Keys: []string{"enter"}, Shown: "enter", Does: "to the run of its agent that needs you, or of the first", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Keys: []string{"p"}, Shown: "p", Does: "pause: no more agents start", Short: "pause", Group: group, Act: p.act("pausing", "", "is paused", p.pause)},
-		page.Binding{Keys: []string{"R"}, Shown: "R", Does: "go on after a pause", Short: "resume", Group: group, Act: p.act("resuming", "", "goes on", p.resume)},
+		page.Binding{Keys: []string{"R"}, Shown: "R", Does: "continue after a pause", Short: "resume", Group: group, Act: p.act("resuming", "", "continues", p.resume)},
 		page.Binding{Keys: []string{"x"}, Shown: "x", Does: "cancel it, after a y", Short: "cancel", Group: group, Act: p.act("cancelling", "cancel %s? its agents are stopped", "is cancelled", p.cancel)},
-		page.Binding{Keys: []string{"t"}, Shown: "t", Does: "try what is not complete again, in a new session, after a y", Short: "retry", Group: group, Act: p.act("retrying", "try what is not complete of %s again?", "goes on in a new session", p.retry)},
+		page.Binding{Keys: []string{"t"}, Shown: "t", Does: "try what is not complete again, in a new session, after a y", Short: "retry", Group: group, Act: p.act("retrying", "try what is not complete of %s again?", "continues in a new session", p.retry)},
 	)
 }
