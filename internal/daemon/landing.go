@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"agency"
@@ -87,9 +88,32 @@ func (o landingOperations) mergeRun(ctx context.Context, req api.MergeRunRequest
 			return api.MergeRunResponse{}, errors.Join(err, unflagged)
 		}
 	}
+	if err == nil && req.DryRun && !req.NoVerify && !result.Already {
+		warnings, err = o.foresee(ctx, &req, result)
+	}
 	resp, err := o.merged(result, err)
 	resp.Warnings = append(warnings, resp.Warnings...)
 	return resp, err
+}
+
+// foresee returns why the target's checks would refuse a landing that was only tried, as far as is
+// known without running them, and otherwise what is not known yet.
+func (o landingOperations) foresee(ctx context.Context, req *api.MergeRunRequest, result *lander.Result) ([]string, error) {
+	repo, err := o.sup.Repos.Of(ctx, result.Run)
+	if err != nil {
+		return nil, err
+	}
+	checks, inTheWay, err := o.knownOf(ctx, repo, &result.Landing, req.Config, req.Env)
+	if err == nil && (!req.Approve || !agency.IsCode(inTheWay, agency.CodeApprovalRequired)) {
+		err = inTheWay
+	}
+	warnings := []string{}
+	for i := range checks {
+		if c := &checks[i]; c.State != agency.CheckState(agency.CheckPassed) {
+			warnings = append(warnings, fmt.Sprintf("the check %s has not passed on this work yet: agency verify %s --merged", c.Name, result.Run.Ref()))
+		}
+	}
+	return warnings, err
 }
 
 // check returns passes for a client's request.
@@ -146,17 +170,23 @@ func (o landingOperations) known(ctx context.Context, v *lander.Review, req *api
 	if l.Target == "" || agency.IsCode(v.Obstacle, agency.CodeNothingToLand) {
 		return []agency.KnownCheck{}, nil
 	}
-	cfg, err := o.policy.ConfigFor(ctx, &req.Config, &req.Env)
-	if err != nil {
-		return nil, err
-	}
-	checks, inTheWay, err := o.verifier.Known(ctx, &verify.Subject{
-		Run: l.RunID, Repo: v.Repo, Target: l.Target, TargetCommit: l.TargetOld, Source: l.Source, Commit: l.Candidate, Merged: true,
-	}, req.Env, cfg.Env.Deny)
+	checks, inTheWay, err := o.knownOf(ctx, v.Repo, l, req.Config, req.Env)
 	if v.Obstacle == nil {
 		v.Obstacle = inTheWay
 	}
 	return checks, err
+}
+
+// knownOf returns what is known of the checks of the target for a landing, and what is in the way of
+// running them.
+func (o landingOperations) knownOf(ctx context.Context, repo agency.Repo, l *agency.Landing, file string, env agency.Environ) (checks []agency.KnownCheck, inTheWay, err error) {
+	cfg, err := o.policy.ConfigFor(ctx, &file, &env)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.verifier.Known(ctx, &verify.Subject{
+		Run: l.RunID, Repo: repo, Target: l.Target, TargetCommit: l.TargetOld, Source: l.Source, Commit: l.Candidate, Merged: true,
+	}, env, cfg.Env.Deny)
 }
 
 func (o landingOperations) addComments(ctx context.Context, req api.AddCommentsRequest) (api.CommentsResponse, error) {
