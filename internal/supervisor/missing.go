@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -29,14 +30,20 @@ func (rs *Records) missing(ctx context.Context, ref string) error {
 	for i := range all {
 		names = append(names, all[i].Ref())
 	}
+	ended := "" // the newest agent of that id, of a session that is over
 	for _, a := range agents {
 		switch {
+		case !a.Running && a.Agent == ref && a.Run != "" && ended == "":
+			ended = cmp.Or(a.Name, string(a.Session)) + "/" + ref
 		case !a.Running:
 		case a.Agent == ref:
 			return a.Unbegun()
 		case a.Run != "":
 			names = append(names, a.Agent)
 		}
+	}
+	if ended != "" {
+		return missing.WithHint("did you mean %s? Its session is over, so its name is needed too", ended)
 	}
 	if near := plain.Nearest(ref, names); near != "" {
 		return missing.WithHint("did you mean %s? all runs: agency ls --all-repos --all", near)
