@@ -220,9 +220,13 @@ func (pl *planner) source(ctx context.Context, r *agency.Run, repo agency.Repo) 
 		if facts.Branch != "" {
 			at = "has the branch " + facts.Branch + " checked out"
 		}
-		return source{}, agency.Errorf(agency.CodeSourceMoved, "the worktree of %s %s, not %s", r.Ref(), at, r.Branch).
-			WithHint("to land what is there, make it the branch of the run: git -C %s switch -C %s; to go back to its branch: git -C %s switch %s",
-				plain.ShellWord(r.Worktree), plain.ShellWord(r.Branch), plain.ShellWord(r.Worktree), plain.ShellWord(r.Branch))
+		moved := agency.Errorf(agency.CodeSourceMoved, "the worktree of %s %s, not %s", r.Ref(), at, r.Branch)
+		git, branch := "git -C "+plain.ShellWord(r.Worktree), plain.ShellWord(r.Branch)
+		hint := "to land what is there, make it the branch of the run: " + git + " switch -C " + branch
+		if tip == "" {
+			return source{}, moved.WithHint("%s; the branch itself is gone", hint)
+		}
+		return source{}, moved.WithHint("%s; to go back to its branch: %s switch %s", hint, git, branch)
 	}
 	s := source{commit: tip, sealed: tip}
 	if !facts.Dirty {
