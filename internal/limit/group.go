@@ -186,6 +186,36 @@ func newGroup(h hierarchies, dir string, id agency.RunID, attempt int, r agency.
 	return g, g.limit(r)
 }
 
+// openGroup returns the groups that newGroup made; nil when there are none.
+func openGroup(h hierarchies, dir string, id agency.RunID, attempt int, enforced []agency.EnforcedLimit) (*Group, error) {
+	folders, err := foldersOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{attempt: dir, folders: map[string]string{}}
+	for _, e := range enforced {
+		top := map[string]string{ByGroup1: h.top[controllers(e.Limit)], ByGroup2: h.top[""]}[e.By]
+		for _, folder := range folders {
+			if top != "" && strings.HasPrefix(folder, top+"/") && filepath.Base(folder) == nameOf(id, attempt) {
+				g.folders[controllers(e.Limit)] = folder
+			}
+		}
+	}
+	if len(g.folders) == 0 {
+		return nil, nil //nolint:nilnil // no limit needs a group
+	}
+	return g, nil
+}
+
+// foldersOf returns the folders of the groups of an attempt, whose folder is dir.
+func foldersOf(dir string) ([]string, error) {
+	data, err := file.ReadRegular(filepath.Join(dir, foldersFile), 1<<16)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return strings.Fields(string(data)), err
+}
+
 // limit writes the limits. Files of swap are missing where the kernel does not count it.
 func (g *Group) limit(r agency.Resources) error {
 	const period = 100_000 // microseconds
@@ -272,16 +302,12 @@ func number(dir, name, word string) int64 {
 // Remove removes the groups of an attempt that has ended, if it has any. What still runs in them,
 // such as a daemon that the agent started, goes on in the group of this process.
 func Remove(dir string, id agency.RunID, attempt int) error {
-	list := filepath.Join(dir, foldersFile)
-	data, err := file.ReadRegular(list, 1<<16)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	folders, err := foldersOf(dir)
+	if len(folders) == 0 {
 		return err
 	}
 	h := groups()
-	for folder := range strings.FieldsSeq(string(data)) {
+	for _, folder := range folders {
 		if filepath.Base(folder) != nameOf(id, attempt) || !h.holds(folder) {
 			continue // not written by a wrapper, or of another boot
 		}
@@ -289,7 +315,7 @@ func Remove(dir string, id agency.RunID, attempt int) error {
 			return err
 		}
 	}
-	return os.Remove(list)
+	return os.Remove(filepath.Join(dir, foldersFile))
 }
 
 // holds reports whether a path is in a mounted hierarchy.

@@ -37,7 +37,7 @@ func Begin(launch *agency.Launch) (*Kept, []string, error) {
 	if len(launch.Limits) == 0 {
 		return nil, launch.Argv, nil
 	}
-	k := &Kept{launch: launch, use: agency.LimitUse{Enforced: launch.Limits, Reached: []agency.ReachedLimit{}}}
+	k := keep(launch)
 	var err error
 	if k.group, err = newGroup(groups(), launch.AttemptDir, launch.RunID, launch.Attempt, launch.Resources, launch.Limits); err != nil {
 		return k, nil, err
@@ -45,8 +45,6 @@ func Begin(launch *agency.Launch) (*Kept, []string, error) {
 	var rlimits, files []string
 	for _, e := range launch.Limits {
 		switch {
-		case e.By == ByMeasures:
-			k.meter = &meter{dirs: launch.Disk, limit: int64(launch.Resources.Disk)}
 		case e.By == ByRlimit && e.Limit == agency.LimitOpenFiles:
 			rlimits = append(rlimits, fmt.Sprintf("n=%d", launch.Resources.OpenFiles))
 		case e.By == ByRlimit && e.Limit == agency.LimitMemory:
@@ -61,6 +59,27 @@ func Begin(launch *agency.Launch) (*Kept, []string, error) {
 	}
 	argv := append([]string{"/bin/sh", "-c", joining, "agency", strings.Join(rlimits, " ")}, files...)
 	return k, append(append(argv, "--"), launch.Argv...), nil
+}
+
+// keep returns the limits of an attempt without a control group.
+func keep(launch *agency.Launch) *Kept {
+	k := &Kept{launch: launch, use: agency.LimitUse{Enforced: launch.Limits, Reached: []agency.ReachedLimit{}}}
+	if slices.ContainsFunc(launch.Limits, func(e agency.EnforcedLimit) bool { return e.By == ByMeasures }) {
+		k.meter = &meter{dirs: launch.Disk, limit: int64(launch.Resources.Disk)}
+	}
+	return k
+}
+
+// Resume returns the limits of an attempt whose agent runs within them, for a wrapper that takes the
+// place of the one that made them.
+func Resume(launch *agency.Launch) (*Kept, error) {
+	if len(launch.Limits) == 0 {
+		return nil, nil //nolint:nilnil // it has no limits
+	}
+	k := keep(launch)
+	var err error
+	k.group, err = openGroup(groups(), launch.AttemptDir, launch.RunID, launch.Attempt, launch.Limits)
+	return k, err
 }
 
 // Use returns how the limits are enforced, and which were reached so far; nil without limits.

@@ -56,6 +56,24 @@ func TestNoGroups(t *testing.T) {
 	}
 }
 
+// A wrapper that takes the place of another one finds the groups that it made, and no others.
+func TestResumeGroup(t *testing.T) {
+	top, attempt := t.TempDir(), t.TempDir()
+	own := filepath.Join(top, "user", nameOf(id, 2))
+	if err := os.WriteFile(filepath.Join(attempt, foldersFile), []byte(own+"\n"+filepath.Join(top, "other")+"\n/elsewhere/"+nameOf(id, 2)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := parse("30 23 0:26 / "+top+" rw,nosuid - cgroup2 cgroup2 rw\n", "0::/user/tmux.scope\n")
+	enforced := []agency.EnforcedLimit{{Limit: agency.LimitMemory, By: ByGroup2}, {Limit: agency.LimitOpenFiles, By: ByRlimit}}
+	g, err := openGroup(h, attempt, id, 2, enforced)
+	if err != nil || g == nil || len(g.folders) != 1 || g.folders["memory"] != own {
+		t.Errorf("got %+v, %v", g, err)
+	}
+	if g, err := openGroup(h, t.TempDir(), id, 2, enforced[1:]); g != nil || err != nil {
+		t.Errorf("without a group: %+v, %v", g, err)
+	}
+}
+
 // A folder of groups that an attempt's folder names is removed only when it is the attempt's own.
 func TestRemoveNothingElse(t *testing.T) {
 	other := t.TempDir()

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/limit"
 )
 
 // AdoptFile holds the launch of an attempt for a wrapper that takes the place of one that was
@@ -55,7 +56,7 @@ func takeOver(launch *agency.Launch) (*agency.Start, error) {
 			launch.Env = append(launch.Env, string(kv))
 		}
 	}
-	launch.Token = launch.Env.Lookup("AGENCY_TOKEN")
+	launch.Token, launch.Env = launch.Env.Lookup(heldToken), launch.Env.Without(heldToken)
 	if launch.Token == "" {
 		return nil, errors.New("adopt the agent: its environment cannot be read")
 	}
@@ -71,13 +72,18 @@ func (w *wrapper) adopt() error {
 	logs.lost = &w.out.lost
 	w.out.logs = logs
 	reserveExit(w.launch.AttemptDir)
+	limits, err := limit.Resume(&w.launch)
+	if err != nil {
+		return err
+	}
 	self, pane := w.start.Wrapper, w.start.Pane
 	w.start = *w.adopted
-	w.start.Wrapper, w.start.Pane = self, pane
+	w.start.Wrapper, w.start.Pane, w.start.Limits = self, pane, limits.Use()
 	w.out.pane = newPane(w.stdout)
 	if w.speech, err = openSpeech(w); err != nil {
 		return err
 	}
+	w.limits = limits // from here on, the end of the attempt removes them
 	if w.launch.TimeLimit > 0 {
 		w.launch.TimeLimit = max(w.launch.TimeLimit-time.Since(w.start.StartedAt), time.Second)
 	}

@@ -20,6 +20,10 @@ import (
 // does nothing else.
 const heldFile = "held.json"
 
+// heldToken is the variable with the token of the attempt in the environment of a holder, for the next
+// wrapper. The runner does not get it: in a sandbox it has no token at all.
+const heldToken = "AGENCY_HELD_TOKEN"
+
 // held is the content of heldFile.
 type held struct {
 	Status unix.WaitStatus `json:"wait_status"`
@@ -36,7 +40,7 @@ func Hold(attemptDir string, argv []string) int {
 		fmt.Fprintln(os.Stderr, "agency: error:", err)
 		return agency.ExitError
 	}
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: agency.Environ(os.Environ()).Without(heldToken), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agency: error: start %s: %v\n", argv[0], err)
 		return codeNotExecutable

@@ -111,7 +111,7 @@ func (w *wrapper) startProtocol() (int, error) {
 		return 0, err
 	}
 	w.argv = slices.Concat([]string{self, "hold", dir}, w.argv)
-	return w.fork(files, w.environ(), false)
+	return w.fork(files, append(w.environ(), heldToken+"="+w.launch.Token), false)
 }
 
 // openSpeech opens the journal of an attempt, and replays what is in it.

@@ -94,7 +94,6 @@ func speaks(t *testing.T) *fixture {
 	t.Helper()
 	f := prepare(t, wordsAgent)
 	f.launch.Mode, f.launch.Opening = agency.ModeProtocol, "begin"
-	f.launch.Env = append(f.launch.Env, "AGENCY_TOKEN="+f.launch.Token)
 	return f
 }
 
@@ -255,7 +254,6 @@ func TestForeignRequest(t *testing.T) {
 			esac
 		done`)
 	f.launch.Mode, f.launch.Opening = agency.ModeProtocol, "begin"
-	f.launch.Env = append(f.launch.Env, "AGENCY_TOKEN="+f.launch.Token)
 	f.listen(0)
 	f.beginOn(f.shown)
 	refused := func() bool { return strings.Contains(f.log("runner"), "● refused w2\n") }
@@ -319,7 +317,6 @@ func TestRefusedConversation(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, `trap "exit 0" TERM; while read -r kind id; do echo "refused $id"; done`)
 	f.launch.Mode, f.launch.Opening = agency.ModeProtocol, "begin"
-	f.launch.Env = append(f.launch.Env, "AGENCY_TOKEN="+f.launch.Token)
 	f.listen(0)
 	f.beginOn(f.shown)
 	exit := f.exit()

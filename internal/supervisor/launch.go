@@ -368,12 +368,9 @@ func fitsProtocol(r *agency.Run) error {
 	switch {
 	case r.Attempt.Mode != agency.ModeProtocol:
 		return nil
-	case r.Sandbox.Level.Confines():
-		return agency.Errorf(agency.CodeSpecInvalid, "the mode protocol does not work in the sandbox level %s yet", r.Sandbox.Level).
-			WithHint("--sandbox worktree, or --mode terminal")
-	case len(r.Resources.Set()) > 0:
-		return agency.Errorf(agency.CodeSpecInvalid, "the mode protocol does not work with limits of resources yet").
-			WithHint("drop them, or --mode terminal")
+	case r.Sandbox.Network == agency.NetworkAllow:
+		return agency.Errorf(agency.CodeSpecInvalid, "the mode protocol does not work with the network allow: its proxy would end with a wrapper that is killed").
+			WithHint("--network full or --network none, or --mode terminal")
 	default:
 		return nil
 	}

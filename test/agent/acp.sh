@@ -1,7 +1,7 @@
 #!/bin/sh
 # acp.sh speaks the Agent Client Protocol: in each turn it asks once whether it may run "make", and
 # ends the turn after the answer; when a message says "read it", it wants to read a file first, and
-# goes on after the reply. It takes a message each time that it is written. It writes heard.txt
+# goes on after the reply, and "eat it" makes it fill the memory. It takes a message each time that it is written. It writes heard.txt
 # about what it took.
 field() { printf '%s' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
 say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
@@ -12,7 +12,7 @@ work() {
 	say '"id":'"$asked"',"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"call","kind":"execute","title":"make"},"options":[{"optionId":"yes","kind":"allow_once"},{"optionId":"no","kind":"reject_once"}]}'
 	asked=$((asked + 1))
 }
-asked=0
+asked=0 end=
 while read -r line; do
 	case $line in
 	*'"method":"initialize"'*) say '"id":"'"$(field id)"'","result":{"protocolVersion":1}' ;;
@@ -22,6 +22,7 @@ while read -r line; do
 		echo "message $turn" >>heard.txt
 		case $line in
 		*'read it'*) say '"id":"file","method":"fs/read_text_file","params":{"sessionId":"s1","path":"/etc/hosts"}' ;;
+		*'eat it'*) end='exec tail /dev/zero' ;;
 		*) work ;;
 		esac
 		;;
@@ -36,6 +37,6 @@ while read -r line; do
 		;;
 	*'"outcome":{"outcome":"cancelled"'*) echo cancelled >>heard.txt ;;
 	*'"method":"session/cancel"'*) say '"id":"'"$turn"'","result":{"stopReason":"cancelled"}' ;;
-	*) say '"id":"'"$(field id)"'","error":{"code":-32601,"message":"Method not found"}' ;;
+	*) say '"id":"'"$(field id)"'","error":{"code":-32601,"message":"Method not found"}' && $end ;;
 	esac
 done
