@@ -40,7 +40,7 @@ func SessionAlertKinds() []AlertKind {
 const (
 	AlertLandingConflict AlertKind = "landing.conflict" // it conflicts with the branch, and its agent does not solve that
 	AlertLandingFailed   AlertKind = "landing.failed"   // a check of the branch does not pass because of it
-	AlertLandingHeld     AlertKind = "landing.held"     // it waits for a person, who did not hold it by hand
+	AlertLandingHeld     AlertKind = "landing.held"     // it waits for the user, who did not hold it
 )
 
 // LandingAlertKinds returns all kinds about runs in landing queues.

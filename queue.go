@@ -6,7 +6,7 @@ import "time"
 type QueueState string
 
 // The states. The queue works on the first four by itself, EntryConflict and EntryFixing wait for
-// the agent and EntryHeld for a person; the others are final.
+// the agent and EntryHeld for the user; the others are final.
 const (
 	EntryQueued   QueueState = "queued"   // its turn has not come
 	EntryChecking QueueState = "checking" // the target's checks run on it, and on those before it
@@ -14,7 +14,7 @@ const (
 	EntryLanding  QueueState = "landing"  // the target is moving to it
 	EntryConflict QueueState = "conflict" // its work conflicts with the target until it changes
 	EntryFixing   QueueState = "fixing"   // a check does not pass because of its work, until that changes
-	EntryHeld     QueueState = "held"     // it waits for a person, or for its branch; held_for says which
+	EntryHeld     QueueState = "held"     // it waits for the user, or for its branch; held_for has which
 	EntryLanded   QueueState = "landed"   // its work is in the target
 	EntryFailed   QueueState = "failed"   // a check does not pass because of it
 	EntryDropped  QueueState = "dropped"  // removed, or there was nothing to land
@@ -38,7 +38,7 @@ type HeldFor string
 // What entries wait for.
 const (
 	HeldByHand      HeldFor = ""         // the user who held it
-	HeldForApproval HeldFor = "approval" // a person must approve the work
+	HeldForApproval HeldFor = "approval" // the user must approve the work
 	HeldForWork     HeldFor = "work"     // it cannot land as it is, such as work that is not committed
 	HeldForConflict HeldFor = "conflict" // its agent did not solve the conflict, as often as it was asked
 	HeldForTarget   HeldFor = "target"   // its branch is gone; when that is there again, the queue goes on
@@ -52,7 +52,7 @@ func (s QueueState) Final() bool {
 // WithAgent reports whether the entry waits for its agent to change its work.
 func (s QueueState) WithAgent() bool { return s == EntryConflict || s == EntryFixing }
 
-// Held reports whether the entry waits for a person, and not only for its branch to be there again.
+// Held reports whether the entry waits for the user, and not only for its branch to be there again.
 func (e *QueueEntry) Held() bool { return e.State == EntryHeld && e.HeldFor != HeldForTarget }
 
 // Moving reports whether the queue itself works on the entry.
@@ -73,7 +73,7 @@ type QueueEntry struct {
 	Rounds    int        `json:"rounds"`     // how often its work came with a conflict or a failure that its agent is asked to mend
 	Asked     Asked      `json:"asked"`      // how its agent was asked to
 	HeldFor   HeldFor    `json:"held_for"`   // what it waits for while it is held
-	Approved  string     `json:"approved"`   // the source that a person approved; empty for none
+	Approved  string     `json:"approved"`   // the source that the user approved; empty for none
 	By        string     `json:"by"`         // the id of the run that added it, or user
 	InsteadOf RunID      `json:"instead_of"` // the removed run whose work its run goes on with; empty for none
 	Landing   LandingID  `json:"landing"`    // the id of the landing that brought it in; empty before
@@ -85,7 +85,7 @@ type QueueEntry struct {
 type Queue struct {
 	Repo   string `json:"repo"`   // the UUID that agency gave the repository
 	Target string `json:"target"` // its branch, without refs/heads/
-	Paused bool   `json:"paused"` // a person paused it
+	Paused bool   `json:"paused"` // the user paused it
 	Note   string `json:"note"`   // why nothing lands now; empty when nothing is in the way
 }
 

@@ -6,14 +6,14 @@ import "agency"
 var (
 	AddToQueue = Operation[AddToQueueRequest, QueueResponse]{
 		Name: "queue.add", Kind: Acts,
-		Help: "Have runs land in a branch when their turn comes and its checks pass, or approve them.",
+		Help: "Add runs that land in a branch when their turn comes and its checks pass, or approve them.",
 		Errors: []agency.Code{
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeSessionNotFound, agency.CodeInvalidState,
 			agency.CodeBadRef, agency.CodeEmptyRepo, agency.CodeNotGitRepo, agency.CodeInvalidPath,
 			agency.CodeUncommitted, agency.CodeSourceMoved, agency.CodeNothingToLand, agency.CodeTargetMoved, agency.CodeIntegrity,
 		},
 		Example: `{"runs": ["fix-login", "fix-logout"], "into": "main"}`,
-		Tool:    &Tool{Name: "queue_add", Extra: true, Help: "Have the work of runs that you started land in a branch, in this order, once its checks pass. A person must approve it."},
+		Tool:    &Tool{Name: "queue_add", Extra: true, Help: "Have the work of runs that you started land in a branch, in this order, once its checks pass. The user must approve it."},
 	}
 	ListQueue = Operation[ListQueueRequest, QueueResponse]{
 		Name: "queue.list", Kind: Reads,
@@ -24,7 +24,7 @@ var (
 	}
 	ChangeQueue = Operation[ChangeQueueRequest, QueueResponse]{
 		Name: "queue.change", Kind: Acts,
-		Help: "Hold entries of a landing queue, have it go on with them, try them again, or remove them.",
+		Help: "Hold, resume, retry or remove entries of a landing queue.",
 		Errors: []agency.Code{
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState,
 			agency.CodeBadRef, agency.CodeEmptyRepo, agency.CodeNotGitRepo, agency.CodeInvalidPath,
@@ -34,7 +34,7 @@ var (
 	}
 	PauseQueue = Operation[PauseQueueRequest, QueueResponse]{
 		Name: "queue.pause", Kind: Acts,
-		Help:    "Have a landing queue land nothing, or go on.",
+		Help:    "Pause or resume a landing queue.",
 		Errors:  []agency.Code{agency.CodeNotGitRepo, agency.CodeInvalidPath, agency.CodeInvalidState},
 		Example: `{"dir": "/home/me/project", "into": "main"}`,
 	}

@@ -26,7 +26,7 @@ type ListQueueRequest struct {
 // QueueItem is an entry with its place.
 type QueueItem struct {
 	Entry    agency.QueueEntry `json:"entry"`    // the record
-	Position int               `json:"position"` // 1 is the next; 0 for one that waits for an agent or a person, or has left the queue
+	Position int               `json:"position"` // 1 is the next; 0 for one that waits for an agent or the user, or has left the queue
 	Why      string            `json:"why"`      // why it is where it is, and what helps
 }
 
@@ -50,7 +50,7 @@ type ChangeQueueRequest struct {
 type PauseQueueRequest struct {
 	Dir    string `json:"dir"`              // a folder in the repository
 	Into   string `json:"into,omitempty"`   // the branch; default: every queue of the repository that has entries
-	Resume bool   `json:"resume,omitempty"` // go on
+	Resume bool   `json:"resume,omitempty"` // resume it
 
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the checks
 	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one

@@ -82,7 +82,7 @@ func Parse(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(rest)
 	if err == nil && (d < 0 || whole+d < 0 || whole > 0 && d >= Day) {
-		err = fmt.Errorf("%q is no length of time", text)
+		err = fmt.Errorf("%q is not a duration", text)
 	}
 	return whole + d, err
 }

@@ -131,7 +131,7 @@ var planFaults = map[string]struct {
 	"overlap with what must be a folder": {agents("a", "b"), func(p *agency.Plan) {
 		p.Agents[0].Touches, p.Agents[1].Touches = []string{"internal/auth"}, []string{"internal/auth/*.go"}
 	}, "internal/auth and internal/auth/*.go", ""},
-	"pattern": {agents("a"), func(p *agency.Plan) { p.Agents[0].Touches = []string{"../x"} }, `the pattern "../x" is no plain path`, "root of the repository"},
+	"pattern": {agents("a"), func(p *agency.Plan) { p.Agents[0].Touches = []string{"../x"} }, `the pattern "../x" is not a plain path`, "root of the repository"},
 }
 
 func TestPlanFaults(t *testing.T) {

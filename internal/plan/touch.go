@@ -66,7 +66,7 @@ func parseTouch(text string) (t *touch, problem, hint string) {
 	path, folder := strings.CutSuffix(text, "/")
 	for i, name := range strings.Split(path, "/") {
 		if name == "" || name == "." || name == ".." {
-			return nil, "is no plain path", "begin at the root of the repository, without empty parts, . and .."
+			return nil, "is not a plain path", "begin at the root of the repository, without empty parts, . and .."
 		}
 		if plain && i > 0 {
 			t.prefix += "/"

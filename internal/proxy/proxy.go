@@ -215,7 +215,7 @@ func split(address string) (name string, port int, err error) {
 // admit returns the host of the list that an address is of.
 func (p *Proxy) admit(address string) (h host.Host, name string, port int, err error) {
 	if name, port, err = split(address); err != nil {
-		return h, "", 0, p.refuse(address, "", "it is no address")
+		return h, "", 0, p.refuse(address, "", "it is not an address")
 	}
 	if addr, err := netip.ParseAddr(name); err == nil {
 		name = addr.Unmap().String()

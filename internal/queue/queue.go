@@ -10,7 +10,7 @@ import (
 )
 
 // Rounds is how often the agent of an entry is asked to solve a conflict or to fix what a check
-// found, before the entry waits for a person.
+// found, before the entry waits for the user.
 const Rounds = 2
 
 // Races is how often in a row the target may move while a batch is checked; after that, entries are
@@ -27,7 +27,7 @@ const (
 	Behind     Obstacle = "behind"     // it conflicts with an entry before it, but not with the target
 	Conflict   Obstacle = "conflict"   // it conflicts with the target
 	Blamed     Obstacle = "blamed"     // a check does not pass because of it, and its work is the same still
-	Unapproved Obstacle = "unapproved" // a person must approve it
+	Unapproved Obstacle = "unapproved" // the user must approve it
 	Refused    Obstacle = "refused"    // it cannot land as it is, such as work that is not committed
 	Present    Obstacle = "present"    // the target has it
 	Gone       Obstacle = "gone"       // the target is deleted or renamed
@@ -166,7 +166,7 @@ func settle(e *agency.QueueEntry, f *Fact) *Action {
 	case e.State.WithAgent() && (f.Obstacle == Working || f.Obstacle == Refused || f.Obstacle == Blamed || f.Obstacle == Conflict && e.Source == f.Source):
 		return nil // it is not mended yet
 	case e.Held():
-		return nil // a person decides
+		return nil // the user decides
 	case f.Obstacle == Gone && e.State.Moving():
 		return held(agency.HeldForTarget)
 	case f.Obstacle == Gone || f.Obstacle == Working && e.State == agency.EntryHeld:

@@ -46,7 +46,7 @@ func (l *line) ask(ctx context.Context, seen *look, a *queue.Action) error {
 	killpoint.At("queue.asked")
 	_, err = l.Store.ChangeQueueEntries(ctx, []int64{a.Entry}, func(now *agency.QueueEntry) bool {
 		if now.State != e.State || now.Rounds != e.Rounds {
-			return false // a person was faster
+			return false // the user was faster
 		}
 		now.Asked, now.Reason = asked, now.Reason+"; "+words
 		switch {

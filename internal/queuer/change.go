@@ -12,7 +12,7 @@ type AddRequest struct {
 	Runs    []string // references, in the order of landing
 	Into    string   // the branch; empty is the one in which a run would land
 	By      string   // a run's id, or agency.User
-	Approve bool     // a person approves the work as it is now
+	Approve bool     // the user approves the work as it is now
 	Env     []string // for the checks
 }
 
@@ -151,7 +151,7 @@ func (q *Queuer) add(ctx context.Context, e *agency.QueueEntry, approve bool) er
 	return err
 }
 
-// Change is what a person does to an entry.
+// Change is what the user does to an entry.
 type Change string
 
 // The changes.

@@ -340,7 +340,7 @@ func (l *line) settle(ctx context.Context, seen *look, a *queue.Action) error {
 	}
 	_, err := l.Store.ChangeQueueEntries(ctx, []int64{a.Entry}, func(e *agency.QueueEntry) bool {
 		if e.State.Final() || e.Held() && a.State != agency.EntryLanded {
-			return false // a person was faster
+			return false // the user was faster
 		}
 		e.State, e.Reason, e.HeldFor = a.State, reason, a.HeldFor
 		if a.Source != "" {

@@ -77,7 +77,7 @@ func receiveListeners(own *os.File) ([]net.Listener, error) {
 	defer func() { _ = conn.Close() }()
 	passing, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, errors.New("it is no unix socket")
+		return nil, errors.New("it is not a unix socket")
 	}
 	rights := make([]byte, unix.CmsgSpace(4*mostListeners))
 	_, n, _, _, err := passing.ReadMsgUnix(make([]byte, 1), rights)

@@ -122,7 +122,7 @@ func (k *carrier) listen(ctx context.Context) (*net.UnixListener, error) {
 	}
 	u, ok := l.(*net.UnixListener)
 	if !ok {
-		return nil, errors.New("it is no unix socket")
+		return nil, errors.New("it is not a unix socket")
 	}
 	u.SetUnlinkOnClose(false)
 	return u, nil

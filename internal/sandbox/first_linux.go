@@ -82,7 +82,7 @@ func (f *first) connect(folder string) error {
 	}
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
-		return errors.New("it is no unix socket")
+		return errors.New("it is not a unix socket")
 	}
 	f.conn = unixConn
 	return nil

@@ -22,7 +22,7 @@ func listen(ports string) error {
 		defer func() { _ = l.Close() }()
 		tcp, ok := l.(*net.TCPListener)
 		if !ok {
-			return fmt.Errorf("listen for the proxy: %T is no TCP", l)
+			return fmt.Errorf("listen for the proxy: %T is not a TCP listener", l)
 		}
 		f, err := tcp.File()
 		if err != nil {

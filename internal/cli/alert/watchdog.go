@@ -39,7 +39,7 @@ func newWatchdogExplain(d *command.Deps) *cobra.Command {
 		}
 		return d.Print(resp, func(w io.Writer) {
 			if !resp.Watched {
-				_, _ = fmt.Fprintln(w, term.Hang(term.SafeLine(resp.Run.Ref())+" ", "is no worker: its tags or its name are not those that [watchdog] names", d.Columns()))
+				_, _ = fmt.Fprintln(w, term.Hang(term.SafeLine(resp.Run.Ref())+" ", "is not a worker: [watchdog] names other tags or another name", d.Columns()))
 			}
 			rows := [][]string{{"RULE", "HOLDS", "WHY"}}
 			for _, rule := range resp.Rules {

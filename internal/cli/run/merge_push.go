@@ -109,6 +109,6 @@ func (t *targetPush) answer(landed any) any {
 			Push *pushResult `json:"push"`
 		}{landed, t.result}
 	default:
-		panic(fmt.Sprintf("%T is no landing", landed))
+		panic(fmt.Sprintf("%T is not a landing", landed))
 	}
 }

@@ -49,7 +49,7 @@ type frame struct {
 func readFrame(line []byte) []protocol.Event {
 	var f frame
 	if !agent.Lenient(line, &f) || f.Type == "" {
-		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no frame"}}
+		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is not a frame"}}
 	}
 	name := f.Type
 	if kind := cmp.Or(f.Subtype, f.Request.Subtype); kind != "" && f.Type != "result" {

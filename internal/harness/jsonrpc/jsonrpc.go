@@ -40,7 +40,7 @@ func (r *Reader[P, R, E]) Read(line []byte) (events []protocol.Event) {
 	var m Message[P, R, E]
 	switch {
 	case !agent.Lenient(line, &m) || m.Method == "" && m.ID == nil:
-		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is no message"}}
+		return []protocol.Event{{Kind: protocol.Unknown, Name: "a line that is not a message"}}
 	case m.Method == "":
 		events = r.Reply(&m)
 	case m.ID == nil:

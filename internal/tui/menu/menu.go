@@ -153,7 +153,7 @@ func (m *Menu) choose(ctx context.Context, line string) error {
 	}
 	n, err := strconv.Atoi(line)
 	if err != nil || n < 1 || n > len(m.runs) {
-		m.say("%q is no number of the list", line)
+		m.say("%q is not a number of the list", line)
 		return nil
 	}
 	return m.run(ctx, &m.runs[n-1])
@@ -175,7 +175,7 @@ func (m *Menu) run(ctx context.Context, r *api.Run) error {
 	}
 	n, wrong := strconv.Atoi(line)
 	if wrong != nil || n < 1 || n > len(actions) {
-		m.say("%q is no number of an action", line)
+		m.say("%q is not a number of an action", line)
 		return nil
 	}
 	a, text := actions[n-1], ""

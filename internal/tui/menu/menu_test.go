@@ -53,7 +53,7 @@ func TestMenu(t *testing.T) {
 	printed, asked := says(t, "1\n1\n2\n1\n2\n7\nn\n2\n7\ny\nnonsense\n9\nq\n")
 	for _, text := range []string{
 		"1. auth-fix, needs input: may it? evil\n2. search, working: editing\n", "it asks: Bash npm test\n1. allow it once\n2. reject it\n", "answered\n",
-		"one row\nanother\n", "are you sure? y/n\n", "error: it has ended\nagency rm search\n", `"nonsense" is no number of the list`, `"9" is no number`,
+		"one row\nanother\n", "are you sure? y/n\n", "error: it has ended\nagency rm search\n", `"nonsense" is not a number of the list`, `"9" is not a number`,
 	} {
 		if !strings.Contains(printed, text) {
 			t.Errorf("%q is not in\n%s", text, printed)
