@@ -31,10 +31,10 @@ func NewTUI(d *command.Deps) *cobra.Command {
 		Use:     "tui",
 		Short:   "Show all runs on the whole terminal, and act on them with keys",
 		GroupID: "inspect",
-		Long: `Shows all runs, those that need you first, and live what the terminal of one of
-them shows. A key does what a command does: a and r answer a permission, i replies, enter attaches
-and tmux's detach comes back, w goes to the next run that needs you. ? shows all keys, and q quits;
-the runs continue. On a terminal, agency alone does the same.
+		Long: `Shows all runs, those that need you first, beside the live terminal of one of
+them. A key does what a command does: a and r answer a permission, i replies, enter attaches and
+tmux's detach comes back, w goes to the next run that needs you. ? shows all keys, and q quits; the
+runs continue. On a terminal, agency alone does the same.
 
 The terminal of a run keeps its size. NO_COLOR=1 turns colours off. With --plain, for screen readers
 and slow connections, agency only appends rows, and you choose by numbers.`,

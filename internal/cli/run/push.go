@@ -135,7 +135,7 @@ arrives, so nothing that others pushed is lost. agency replaces a branch there o
 branch itself, when the agent has rewritten its commits.
 
 agency refuses to push when the agent did not commit all its work. It also refuses a remote whose
-URL has changed since the run began, since an agent can change it. No hook runs, not even your
+URL has changed since the run began, because an agent can change it. No hook runs, not even your
 pre-push hook.`,
 		Example: `  agency push fix-login
   agency push fix-login --remote fork --branch login`,

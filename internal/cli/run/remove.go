@@ -28,11 +28,11 @@ func NewRemove(d *command.Deps) *cobra.Command {
 		Short:   "Remove an ended run's worktree and session",
 		GroupID: "run",
 		Long: `Removes the worktree and the tmux session of a run that has ended; -f stops a live
-run first. Unless you give --discard, agency first saves work that would be lost under
-refs/agency/snapshots: what is in no commit, and commits on no branch that stays. It deletes the
-run's branch if the branch has no commits of its own. Any other branch stays, unless you give
---delete-branch, now or later. For a run that is already removed, agency refuses --delete-branch
-when the branch has commits that are nowhere else. The record and the logs stay.`,
+run first. Unless you give --discard, agency first saves under refs/agency/snapshots what would be
+lost: work that is in no commit, and commits on no branch that stays. It deletes the run's branch if
+the branch has no commits of its own. Any other branch stays, unless you give --delete-branch, now
+or later. For a run that is already removed, agency refuses --delete-branch when the branch has
+commits that are nowhere else. The record and the logs stay.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
