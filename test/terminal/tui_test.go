@@ -232,8 +232,6 @@ func TestTUISnoozesAndFinds(t *testing.T) {
 	p.until("it is the last one", func(screen string) bool {
 		return strings.Contains(screen, "◐0") && strings.Index(screen, "● other") < strings.Index(screen, "◐ asks")
 	})
-	p.types("w")
-	p.shows("no run needs you")
 	p.types("gv+")
 	p.shows("hello from the agent")
 	p.types("/hello")
