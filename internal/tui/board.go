@@ -11,7 +11,6 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/cell"
-	"agency/internal/tui/diff"
 	"agency/internal/tui/field"
 	"agency/internal/tui/list"
 	"agency/internal/tui/page"
@@ -47,7 +46,6 @@ type board struct {
 	away          string // why the daemon does not answer
 	hidden        bool   // the pane is not shown, so nothing is asked for it
 	big           bool   // the pane has the whole screen
-	seen          diff.Seen
 
 	typing  typing
 	field   field.Field
@@ -65,7 +63,7 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd) *board {
 	rows := list.New()
 	look := &eye{desk: desk, list: rows}
 	return &board{
-		desk: desk, command: command, list: rows, do: actions{desk: desk, list: rows}, seen: diff.Seen{}, width: 80, height: 22, shown: true,
+		desk: desk, command: command, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true,
 		eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
 }

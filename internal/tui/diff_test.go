@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,7 +15,7 @@ import (
 // diff is the answer of the daemon: three files, of which one moved.
 func (u *user) diff(_ context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
 	resp := api.DiffRunResponse{Revision: "t1", List: []agency.FileDiff{
-		{Status: "M", Path: "login.go", Added: 3, Deleted: 1, Object: "o1"},
+		{Status: "M", Path: "login.go", Added: 3, Deleted: 1, Object: cmp.Or(u.object, "o1")},
 		{Status: "A", Path: "image.png", Binary: true, Object: "o2"},
 		{Status: "R", Path: "docs/new.md", From: "docs/old.md", Object: "o3"},
 	}}
@@ -91,6 +94,47 @@ func TestDiff(t *testing.T) {
 	u.sees("NEEDS YOU", "[Screen]")
 	u.presses("d")
 	u.sees("1/3 reviewed")
+}
+
+// What was reviewed is kept beyond the dashboard, until the file changes or the mark is taken back.
+func TestReviewedIsKept(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 30)
+	u.presses("d x x")
+	u.sees("2/3 reviewed")
+	sits := func() *user {
+		later := seated(t, 80, 30)
+		later.home = u.home
+		return later
+	}
+	later := sits()
+	later.presses("d")
+	later.sees("2/3 reviewed", "✓M login.go")
+	later.presses("x")
+	later.sees("1/3 reviewed")
+	later = sits()
+	later.object = "o1-changed"
+	later.presses("d")
+	later.sees("1/3 reviewed")
+	if err := os.WriteFile(filepath.Join(u.home, "r_auth-fix", "reviewed"), []byte("+ o1 \"login.go\"\n? \x1b[2J\n+ o3 \"docs/n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later = sits()
+	later.presses("d")
+	later.sees("1/3 reviewed", "✓M login.go")
+}
+
+// A mark that cannot be kept says so.
+func TestReviewedIsNotKept(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 30)
+	if err := os.MkdirAll(filepath.Join(u.home, "r_auth-fix", "reviewed"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.presses("d")
+	u.sees("what was reviewed before cannot be read")
+	u.presses("x")
+	u.sees("cannot be kept", "1/3 reviewed")
 }
 
 // The layout goes by the width, and one key chooses it.

@@ -147,5 +147,5 @@ func (b *board) openDiff() tea.Cmd {
 	if r == nil {
 		return b.desk.Say("there is no run")
 	}
-	return b.desk.Open(diff.New(b.desk, r, b.seen))
+	return b.desk.Open(diff.New(b.desk, r))
 }

@@ -41,11 +41,13 @@ type user struct {
 	asked    []string // what the daemon was asked to do, and what ran on the terminal
 	refuse   error    // the answer to the next action
 	quit     bool
+	object   string // the content of login.go, when it is another
+	home     string // the folder of the directories of runs
 }
 
 func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 	t.Helper()
-	u := &user{t: t, now: noon, runs: runs, screens: map[agency.RunID]agency.Screen{}}
+	u := &user{t: t, now: noon, home: t.TempDir(), runs: runs, screens: map[agency.RunID]agency.Screen{}}
 	u.m = New(t.Context(), Options{
 		Daemon: u.daemon(), Now: func() time.Time { return u.now },
 		Dir: "/home/me/web", Env: []string{"EDITOR=vi"}, Runner: func(name string) (agency.RunnerKind, string) { return agency.RunnerKind(name), "" },
@@ -77,6 +79,10 @@ func (u *user) daemon() page.Daemon {
 			runs := slices.Clone(u.runs)
 			if req.Run != "" {
 				runs = slices.DeleteFunc(runs, func(r api.Run) bool { return string(r.ID) != req.Run })
+				for i := range runs {
+					runs[i].RunDir = filepath.Join(u.home, req.Run)
+					_ = os.MkdirAll(runs[i].RunDir, 0o700) // the test sees that it is missing
+				}
 			}
 			return api.ListRunsResponse{Runs: runs}, nil
 		},
@@ -634,7 +640,7 @@ func TestSnoozedSinks(t *testing.T) {
 func allBindings(m *Model) []page.Binding {
 	r := run("any", agency.Working, "")
 	table := m.board.Bindings()
-	for _, p := range []page.Page{diff.New(m.desk, &r, diff.Seen{}), form.New(m.desk), inbox.New(m.desk), session.New(m.desk), queue.New(m.desk)} {
+	for _, p := range []page.Page{diff.New(m.desk, &r), form.New(m.desk), inbox.New(m.desk), session.New(m.desk), queue.New(m.desk)} {
 		table = append(table, p.Bindings()...)
 	}
 	everywhere := m.pages()

@@ -192,6 +192,12 @@ func TestTUIDiff(t *testing.T) {
 	p.shows("◆ (sent) make it green")
 	p.types("x")
 	p.shows("1/1 reviewed")
+	p.types("qq")
+	p.line("left with 0")
+	p.enters("clear; agency tui")
+	p.shows("? help")
+	p.types("d")
+	p.shows("1/1 reviewed") // it outlived the dashboard
 	p.types("q")
 	p.shows("got > red")
 	p.shows("got make it green")

@@ -19,19 +19,12 @@ import (
 // fileBytes is how much of the patch of one file is read.
 const fileBytes = 1 << 20
 
-// Seen are the files that the user marked as reviewed, each with its content. It lives as long as
-// the dashboard.
-type Seen map[string]bool
-
-func key(run agency.RunID, f *agency.FileDiff) string {
-	return string(run) + " " + f.Object + " " + f.Path
-}
-
 // Page is the difference of one run.
 type Page struct {
 	desk *page.Desk
 	run  api.Run
-	seen Seen
+	dir  string // of the run; empty until its marks were read
+	seen marks
 
 	base     string
 	tight    bool // lines that differ in white space only are not shown
@@ -60,8 +53,8 @@ const (
 )
 
 // New returns the difference of a run.
-func New(desk *page.Desk, run *api.Run, seen Seen) *Page {
-	return &Page{desk: desk, run: *run, seen: seen, base: api.DiffFromBase}
+func New(desk *page.Desk, run *api.Run) *Page {
+	return &Page{desk: desk, run: *run, seen: marks{}, base: api.DiffFromBase}
 }
 
 type (
@@ -97,7 +90,7 @@ func (p *Page) Title() string {
 		for i := range p.list.List {
 			f := &p.list.List[i]
 			added, deleted = added+f.Added, deleted+f.Deleted
-			if p.seen[key(p.run.ID, f)] {
+			if p.seen[key(f)] {
 				done++
 			}
 		}
@@ -112,14 +105,15 @@ func (p *Page) Title() string {
 	return title
 }
 
-// Open implements page.Page: it reads the list of files, and the comments on them.
+// Open implements page.Page: it reads the list of files, the comments on them, and which were
+// reviewed.
 func (p *Page) Open() tea.Cmd {
 	d, ctx, run, base := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.base
 	list := func() tea.Msg {
 		resp, err := d.DiffRun(ctx, api.DiffRunRequest{Run: string(run), List: true, Base: base})
 		return listMsg{run, base, resp, err}
 	}
-	return tea.Batch(list, p.readComments())
+	return tea.Batch(list, p.readComments(), p.readMarks())
 }
 
 func (p *Page) readComments() tea.Cmd {
@@ -151,6 +145,14 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		if msg.run == p.run.ID {
 			p.comments = msg.comments
 			p.file.arranged = false
+		}
+	case marksMsg:
+		if msg.run == p.run.ID {
+			return p.marked(&msg)
+		}
+	case keptMsg:
+		if msg.run == p.run.ID && msg.err != nil {
+			return p.desk.Fail(msg.err)
 		}
 	case editMsg:
 		return p.open(&msg)
@@ -246,20 +248,34 @@ func (p *Page) review() tea.Cmd {
 	if f == nil {
 		return nil
 	}
-	k := key(p.run.ID, f)
+	if p.dir == "" {
+		return p.desk.Say("what was reviewed before is not read yet")
+	}
+	k := key(f)
 	if p.seen[k] {
 		delete(p.seen, k)
-		return nil
+		return p.keep(f, false)
 	}
 	p.seen[k] = true
+	kept := p.keep(f, true)
 	for i := range p.list.List {
 		at := (p.at + 1 + i) % len(p.list.List)
-		if !p.seen[key(p.run.ID, &p.list.List[at])] {
+		if !p.seen[key(&p.list.List[at])] {
 			p.at = at
-			return p.read()
+			return tea.Batch(kept, p.read())
 		}
 	}
-	return p.desk.Say("all files are reviewed")
+	return tea.Batch(p.desk.Say("all files are reviewed"), kept)
+}
+
+// marked takes the marks that were kept.
+func (p *Page) marked(msg *marksMsg) tea.Cmd {
+	p.dir = msg.dir
+	if msg.err != nil {
+		return p.desk.Fail(msg.err)
+	}
+	p.seen = msg.marks
+	return nil
 }
 
 func (p *Page) startComment() tea.Cmd {

@@ -165,7 +165,7 @@ func (p *Page) files(width, height int) []cell.Line {
 	for i := page.Scroll(0, p.at, height, len(p.list.List)); i < len(p.list.List) && len(lines) < height; i++ {
 		f := &p.list.List[i]
 		mark := " "
-		if p.seen[key(p.run.ID, f)] {
+		if p.seen[key(f)] {
 			mark = "✓"
 		}
 		counts := fmt.Sprintf(" +%d -%d", f.Added, f.Deleted)
