@@ -3,6 +3,7 @@ package lander
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"agency"
@@ -394,7 +395,7 @@ func (l *Lander) again(ctx context.Context, id agency.RunID, failed error) (*age
 func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	was, err := l.Store.Landing(ctx, agency.LandingID(strings.TrimSpace(id)))
 	if err != nil {
-		return nil, err
+		return nil, l.ofRun(ctx, id, err)
 	}
 	r, release, err := l.Runs.Hold(ctx, string(was.RunID))
 	if err != nil {
@@ -435,6 +436,28 @@ func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	return result, l.undo(ctx, repo, was, result)
+}
+
+// ofRun names the last landing of a run in the error for a landing that is not there, where the
+// client gave the run instead.
+func (l *Lander) ofRun(ctx context.Context, ref string, missing error) error {
+	if !agency.IsCode(missing, agency.CodeLandingNotFound) {
+		return missing
+	}
+	r, err := l.Runs.Resolve(ctx, ref)
+	if err != nil {
+		return missing
+	}
+	landings, err := l.Store.Landings(ctx, r.ID)
+	if err != nil {
+		return missing
+	}
+	for _, last := range slices.Backward(landings) {
+		if last.State == agency.LandingLanded {
+			return agency.AsError(missing).WithHint("take back the last landing of %s: agency merge --undo %s", r.Ref(), last.ID)
+		}
+	}
+	return missing
 }
 
 func (l *Lander) undo(ctx context.Context, repo agency.Repo, was *agency.Landing, result *Result) error {
