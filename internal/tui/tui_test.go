@@ -122,8 +122,8 @@ func (u *user) daemon() page.Daemon {
 		},
 		ShowSession: func(_ context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
 			return api.ShowSessionResponse{Session: api.Session{ID: agency.SessionID(req.Session)}, Agents: []api.SessionAgent{
-				{ID: "schema", Status: agency.AgentComplete, RunID: "r_idle"},
-				{ID: "api", Status: agency.AgentRunning, NeedsUser: true, Label: agency.NeedsInput, RunID: "r_docs", Note: "Which tone?"},
+				{ID: "schema", Status: agency.AgentComplete, RunID: "r_idle", StartedAt: new(noon.Add(-time.Hour)), CompletedAt: new(noon.Add(-18 * time.Minute))},
+				{ID: "api", Status: agency.AgentRunning, After: []string{"schema"}, StartedAt: new(noon.Add(-12 * time.Minute)), NeedsUser: true, Label: agency.NeedsInput, RunID: "r_docs", Note: "Which tone?"},
 				{ID: "e2e", Status: agency.AgentQueued, After: []string{"schema", "api"}, WaitReason: "waits for api"},
 			}, Waves: []api.Wave{{Wave: 1, Agents: []string{"schema"}}, {Wave: 2, Agents: []string{"api"}}, {Wave: 3, Agents: []string{"e2e"}}}}, nil
 		},

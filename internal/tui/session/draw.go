@@ -33,6 +33,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	if s := p.chosen(); s != nil && p.shown.Session.ID == s.ID {
 		lines = append(lines, p.waves(width)...)
 		lines = append(lines, cell.Of(cell.Plain, ""))
+		lines = append(lines, p.path(width)...)
 		lines = append(lines, p.notes()...)
 	}
 	return page.Fill(lines, width, height)
