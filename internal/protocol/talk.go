@@ -121,13 +121,13 @@ func (t *Talk) Hear(line []byte) Heard {
 	return h
 }
 
-// partLimit is how long a message becomes of its parts, in bytes; the wire has all.
+// partLimit is how long a message becomes of its parts, in bytes. What follows is another message.
 const partLimit = 1 << 20
 
 // join collects the parts of a message, and returns the whole of it as readable text when something
 // else comes.
 func (t *Talk) join(e *Event) (text string) {
-	if t.part.Len() > 0 && (e.Kind != Part || e.Subagent != t.partOf) {
+	if t.part.Len() > 0 && (e.Kind != Part || e.Subagent != t.partOf || t.part.Len()+len(e.Text) > partLimit) {
 		whole := Event{Kind: Message, Text: t.part.String(), Subagent: t.partOf}
 		t.part.Reset()
 		if whole.Subagent == "" {
@@ -135,7 +135,7 @@ func (t *Talk) join(e *Event) (text string) {
 		}
 		text = t.show(&whole)
 	}
-	if e.Kind == Part && t.part.Len()+len(e.Text) <= partLimit {
+	if e.Kind == Part {
 		t.part.WriteString(e.Text)
 		t.partOf = e.Subagent
 	}

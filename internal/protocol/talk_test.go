@@ -72,6 +72,21 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// A message in parts is shown whole, also when a part is larger than what is collected.
+func TestLargePart(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events, "/work", "")
+	hear(t, talk, protocol.Event{Kind: protocol.Working})
+	var shown strings.Builder
+	for _, text := range []string{"begin ", strings.Repeat("a", 2<<20) + " middle ", "end"} {
+		shown.WriteString(hear(t, talk, protocol.Event{Kind: protocol.Part, Text: text}).Text)
+	}
+	shown.WriteString(hear(t, talk, protocol.Event{Kind: protocol.Ended}).Text)
+	if got := shown.String(); len(got) < 2<<20 || !strings.Contains(got, "begin") || !strings.Contains(got, " middle") || !strings.Contains(got, "end\n") {
+		t.Errorf("%d bytes are shown", len(got))
+	}
+}
+
 // An agent that reports rest with a request open still waits for the answer. It rests after that.
 func TestRestWhileItAsks(t *testing.T) {
 	t.Parallel()
