@@ -22,7 +22,7 @@ const heldFile = "held.json"
 
 // heldToken is the variable with the token of the attempt in the environment of a holder, for the next
 // wrapper. The runner does not get it: in a sandbox it has no token at all.
-const heldToken = "AGENCY_HELD_TOKEN"
+const heldToken = "AGENCY_HELD_TOKEN" //nolint:gosec // its name, not its value
 
 // held is the content of heldFile.
 type held struct {
