@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"agency"
 	"agency/internal/plain"
@@ -33,6 +34,33 @@ func (t *Talk) Refusals() []agency.Saying {
 		all = append(all, agency.Saying{Kind: saysRefusal, ID: f.refusal, Text: f.name, By: "agency"})
 	}
 	return all
+}
+
+// Typed returns what a text means that the user typed into the pane, which is a message with this id
+// unless the agent asks. Then only what answers the request is taken for one: the request may have come
+// while the user typed a message.
+func (t *Talk) Typed(id, text string) (agency.Saying, error) {
+	open := slices.DeleteFunc(slices.Clone(t.open), func(a asked) bool { return a.by != nil })
+	switch len(open) {
+	case 0:
+		return agency.Saying{Kind: agency.SaysMessage, ID: id, Text: text, By: agency.User}, nil
+	case 1:
+	default:
+		return agency.Saying{}, agency.Errorf(agency.CodeUsage, "its agent asks %d things at once", len(open)).WithHint("agency answer RUN --prompt-id ID allow|deny|TEXT")
+	}
+	r, word := &open[0].Request, strings.ToLower(text)
+	s := agency.Saying{Kind: agency.SaysAnswer, ID: r.ID, By: agency.User}
+	switch {
+	case r.Kind == agency.AsksPermission && (word == string(agency.Allow) || word == string(agency.Deny)):
+		s.Decision = agency.Decision(word)
+	case r.Kind == agency.AsksPermission:
+		return agency.Saying{}, agency.Errorf(agency.CodeUsage, "its agent asks for permission").WithHint("type allow or deny")
+	case slices.ContainsFunc(r.Options, func(o string) bool { return strings.EqualFold(o, text) }):
+		s.Answer = text
+	default:
+		return agency.Saying{}, agency.Errorf(agency.CodeUsage, "its agent asks a question, and this is none of the answers that it names").WithHint("agency answer RUN TEXT")
+	}
+	return s, nil
 }
 
 // Frame returns what to write to say something now. The error says why it cannot be said.

@@ -72,6 +72,37 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// What the user types is a message, but while the agent asks, only an answer.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	talk := protocol.New(&events, "/work", "")
+	typed := func(text string) string {
+		s, err := talk.Typed("m", text)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.TrimSpace(fmt.Sprint(s.Kind, " ", s.ID, " ", s.Text, s.Decision, s.Answer))
+	}
+	for _, step := range []struct {
+		hears       protocol.Event
+		types, want string
+	}{
+		{protocol.Event{Kind: protocol.Working}, "and now?", "message m and now?"},
+		{asked("a"), "Allow", "answer a allow"},
+		{asked("a"), "and now?", "its agent asks for permission"},
+		{asked("b"), "allow", "its agent asks 2 things at once"},
+		{protocol.Event{Kind: protocol.Withdrawn, ID: "a"}, "deny", "answer b deny"},
+		{protocol.Event{Kind: protocol.Withdrawn, ID: "b"}, "deny", "message m deny"},
+		{protocol.Event{Kind: protocol.Asked, ID: "q", Request: &protocol.Request{ID: "q", Kind: agency.AsksQuestion, Options: []string{"Red"}}}, "red", "answer q red"},
+		{asked("q"), "and now?", "its agent asks a question, and this is none of the answers that it names"},
+	} {
+		hear(t, talk, step.hears)
+		if got := typed(step.types); got != step.want {
+			t.Errorf("%q is %q, want %q", step.types, got, step.want)
+		}
+	}
+}
+
 // A message in parts is shown whole, also when a part is larger than what is collected.
 func TestLargePart(t *testing.T) {
 	t.Parallel()

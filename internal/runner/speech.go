@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -62,6 +63,7 @@ type speech struct {
 	intents *os.File
 	over    chan struct{} // closed when the runner has ended
 	done    chan struct{} // closed when all that came is read
+	pressed atomic.Bool   // an interruption of the user is on its way
 	poke    chan struct{} // holds a token when something was said
 
 	mu      sync.Mutex
@@ -319,7 +321,9 @@ func (s *speech) begin() {
 	if err != nil {
 		s.w.printNote("error: " + err.Error())
 		s.w.failSpeech(err)
+		return
 	}
+	s.hearPane()
 }
 
 // repeat says again what an earlier wrapper may not have written.

@@ -383,6 +383,8 @@ func (w *wrapper) pass(sig os.Signal) {
 	switch {
 	case sig == unix.SIGWINCH && w.term != nil:
 		w.term.resize()
+	case w.speech != nil && sig == unix.SIGINT:
+		go w.speech.interruptKey()
 	case w.speech == nil && (sig == unix.SIGINT || sig == unix.SIGQUIT):
 		_ = unix.Kill(-w.start.Runner.PID, sig.(syscall.Signal))
 	}
