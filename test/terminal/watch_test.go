@@ -114,7 +114,7 @@ func TestWatchFitsItsTerminal(t *testing.T) {
 	succeeds(t, f.Agency("rm", string(asks.ID)))
 	p.until("a shorter list", func(screen string) bool {
 		lines := strings.Split(screen, "\n")
-		return strings.Contains(lines[0], "STATUS") && strings.Contains(lines[1], "other") && strings.HasPrefix(lines[2], "j k: choose")
+		return strings.Contains(lines[0], "STATUS") && strings.Contains(lines[1], "other") && strings.HasPrefix(lines[2], "q: quit  j k: choose")
 	})
 	p.keys("C-c")
 	p.line("left with 0")

@@ -65,7 +65,7 @@ func (w *listWatch) press(ctx context.Context, key string) {
 // What stands below the output of another command, and below the list.
 const (
 	anyKey  = "\n(any key: back to the list)\n"
-	keyHelp = "j k: choose  Enter: attach  a: answer  d: diff  l: logs  x: stop  q: quit"
+	keyHelp = "q: quit  j k: choose  Enter: attach  a: answer  d: diff  l: logs  x: stop"
 )
 
 // foot returns the line below the list; "" where no key is read, or a small screen has no row for
