@@ -32,7 +32,8 @@ run first. Unless you give --discard, agency first saves under refs/agency/snaps
 lost: work that is in no commit, and commits on no branch that stays. It deletes the run's branch if
 the branch has no commits of its own. Any other branch stays, unless you give --delete-branch, now
 or later. For a run that is already removed, agency refuses --delete-branch when the branch has
-commits that are nowhere else. The record and the logs stay.`,
+commits that are nowhere else. The record and the logs stay. Files that git ignores are not saved:
+they go with the worktree.`,
 		Example:     "  agency rm fix-login",
 		Args:        command.TakesRuns,
 		Annotations: map[string]string{command.ManyRuns: "yes"},
