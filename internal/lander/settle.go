@@ -149,7 +149,7 @@ func (l *Lander) settle(ctx context.Context, repo agency.Repo, open *agency.Land
 	case moved:
 		return l.finish(ctx, open)
 	default:
-		l.giveUp(ctx, repo, open, agency.Errorf(agency.CodeTargetMoved, "it was cut off before %q moved", open.Target))
+		l.giveUp(ctx, repo, open, agency.Errorf(agency.CodeTargetMoved, "the landing was cut off before %q moved", open.Target))
 		return nil
 	}
 }

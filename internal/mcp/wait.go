@@ -30,7 +30,7 @@ func (s *Server) addWaits(tools *toolset) error {
 	}
 	return add(tools, api.WaitRuns, func(ctx context.Context, req *sdk.CallToolRequest, in waiting) (any, error) {
 		if len(in.Runs) == 0 || len(in.Runs) > mostAwaited {
-			return nil, agency.Errorf(agency.CodeUsage, "runs names %d runs; 1 to %d can be waited for", len(in.Runs), mostAwaited)
+			return nil, agency.Errorf(agency.CodeUsage, "runs names %d runs; you can wait for 1 to %d", len(in.Runs), mostAwaited)
 		}
 		wait, err := duration(in.Seconds, usualWait)
 		if err != nil {

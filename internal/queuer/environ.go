@@ -62,7 +62,7 @@ func (q *Queuer) author(repo string) (agency.Environ, error) {
 		err = json.Unmarshal(data, &env)
 	}
 	if err != nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "in whose name commits are made cannot be read: %w", err).WithHint("give it again: agency queue resume")
+		return nil, agency.Errorf(agency.CodeInvalidState, "agency cannot read in whose name it makes the commits: %w", err).WithHint("give it again: agency queue resume")
 	}
 	return env, nil
 }

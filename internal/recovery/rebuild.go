@@ -69,7 +69,7 @@ func (d Database) rebuildInto(ctx context.Context, path string, repos Repos, don
 	defer func() { err = closeWhole(store, path, err) }()
 	folders, err := os.ReadDir(filepath.Join(d.Home, "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return agency.Errorf(agency.CodeDBError, "read the folders of the runs: %w", err)
+		return agency.Errorf(agency.CodeDBError, "read the run directories: %w", err)
 	}
 	for _, folder := range folders {
 		dir := filepath.Join(d.Home, "runs", folder.Name())

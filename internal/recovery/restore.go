@@ -182,7 +182,7 @@ func (d Database) RefuseMissing() error {
 	if runs+kept == 0 {
 		return nil
 	}
-	return agency.Errorf(agency.CodeDBMissing, "the database %s %s, and there are folders of %d runs", path, what, runs).WithHint("%s", d.Hint())
+	return agency.Errorf(agency.CodeDBMissing, "the database %s %s, and there are directories of %d runs", path, what, runs).WithHint("%s", d.Hint())
 }
 
 // countEntries counts the entries of a folder; a missing one is empty.
@@ -196,7 +196,7 @@ func countEntries(folder string) (int, error) {
 
 // Hint returns how the user gets a lost database back.
 func (d Database) Hint() string {
-	rebuild := "agency db rebuild makes one from the folders of the runs"
+	rebuild := "agency db rebuild makes one from the run directories"
 	if newest, _ := newestBackup(d.Home); newest != "" {
 		return "agency db restore " + plain.ShellWord(newest) + " puts the newest backup in its place, and then agency db rebuild adds the runs since; without the backup, " + rebuild
 	}

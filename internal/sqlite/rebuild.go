@@ -56,7 +56,7 @@ func (s *runs) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 	})
 	var sqlErr *driver.Error
 	if errors.As(err, &sqlErr) && sqlErr.Code()&0xff == codes.SQLITE_CONSTRAINT {
-		err = agency.Errorf(agency.CodeSpecInvalid, "what its folder holds is not a valid run: %w", err)
+		err = agency.Errorf(agency.CodeSpecInvalid, "its run directory does not hold a valid run: %w", err)
 	}
 	return did, err
 }

@@ -84,7 +84,7 @@ func checkGrant(entry string, scope agency.GrantScope) error {
 	hosts, err := host.Parse(entry)
 	switch {
 	case scope != agency.GrantOnce && scope != agency.GrantRun:
-		return agency.Errorf(agency.CodeUsage, "a host is allowed %s or for the %s, not %q", agency.GrantOnce, agency.GrantRun, scope)
+		return agency.Errorf(agency.CodeUsage, "the scope of a host is %q, not %s or %s", scope, agency.GrantOnce, agency.GrantRun)
 	case err != nil:
 		return agency.Errorf(agency.CodeUsage, "the entry %w", err).WithHint("such as example.com, example.com:8443 or npm")
 	case slices.ContainsFunc(hosts, host.Host.Local):

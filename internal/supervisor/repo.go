@@ -256,7 +256,7 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return nil
 	}
-	return agency.Errorf(agency.CodeInvalidPath, "the repository %s lies inside agency's own data folder %s", repo.Root, home).
+	return agency.Errorf(agency.CodeInvalidPath, "the repository %s lies inside agency's data root %s", repo.Root, home).
 		WithHint("move it out first: it would be lost when the run around it is removed")
 }
 

@@ -68,7 +68,7 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if resp.TimedOut {
-		return agency.Errorf(agency.CodeWaitTimeout, "%s passed and not all runs are there: %s", duration.Text(o.timeout), waiting(resp.Runs, len(args))).WithDetail("runs", resp.Runs)
+		return agency.Errorf(agency.CodeWaitTimeout, "%s passed, and the wait is not over: %s", duration.Text(o.timeout), waiting(resp.Runs, len(args))).WithDetail("runs", resp.Runs)
 	}
 	if len(o.labels) == 0 {
 		o.Status = outcome(resp.Runs)
