@@ -176,10 +176,17 @@ func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, e
 	return of, nil
 }
 
+// ownTasks is how many processes and threads of a container are not the agent's: the engine's while
+// it starts, and then those of the first program.
+const ownTasks = 16
+
 // limited sets the limits of a container.
 func limited(h *docker.HostConfig, r agency.Resources) {
 	// Without room for swap, a container would use twice its memory.
-	h.Memory, h.MemorySwap, h.PidsLimit, h.NanoCPUs = int64(r.Memory), int64(r.Memory), int64(r.Pids), int64(r.CPUs*1e9)
+	h.Memory, h.MemorySwap, h.NanoCPUs = int64(r.Memory), int64(r.Memory), int64(r.CPUs*1e9)
+	if r.Pids > 0 {
+		h.PidsLimit = int64(r.Pids) + ownTasks
+	}
 	if r.OpenFiles > 0 {
 		h.Ulimits = []docker.Ulimit{{Name: "nofile", Soft: int64(r.OpenFiles), Hard: int64(r.OpenFiles)}}
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -46,6 +47,7 @@ func First(folder string, of Workings) int {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return agency.ExitError
 	}
+	reserveThreads()
 	runtime.LockOSThread()
 	f := &first{Workings: of}
 	if err := f.connect(folder); err != nil {
@@ -68,6 +70,29 @@ func First(folder string, of Workings) int {
 		}
 	}()
 	return f.reap(pid)
+}
+
+// threads is how many threads the first program of a container has reserved. With its one processor
+// it needs another one for each call that blocks: for a link, signals, the children.
+const threads = 8
+
+// reserveThreads makes the threads that this process may need before the agent can take the last
+// process of the container's limit: a Go program that gets no thread ends at once. Idle threads stay.
+func reserveThreads() {
+	runtime.GOMAXPROCS(1)
+	var made sync.WaitGroup
+	release := make(chan struct{})
+	for range threads {
+		made.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			made.Done()
+			<-release
+		}()
+	}
+	made.Wait()
+	close(release)
 }
 
 func (f *first) connect(folder string) error {
