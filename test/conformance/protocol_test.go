@@ -209,7 +209,7 @@ func protocolInterrupt(t *testing.T, binary string, a agent) {
 		t.Errorf("got %+v", interrupted)
 	}
 	tl.awaitSummary(agency.Waiting, "(interrupted)")
-	f.rejects(agency.CodeInvalidState, "at rest", "interrupt", string(run.ID))
+	f.rejects(agency.CodeInvalidState, "nothing to interrupt", "interrupt", string(run.ID))
 	var sent api.SendInputResponse
 	f.agency(&sent, "send", string(run.ID), "go on")
 	if !sent.Confirmed || sent.Effect != string(agency.EffectTaken) {
