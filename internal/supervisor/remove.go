@@ -312,6 +312,9 @@ func (rm *remover) removeEmptyBranch(ctx context.Context, r *agency.Run, repo ag
 	}
 	if there, err := rm.git.HasBranch(ctx, repo, r.Branch); err == nil && !there {
 		removal.Branch = ""
+		if tip == "" {
+			removal.Warnings = append(removal.Warnings, "the branch "+r.Branch+" was gone already")
+		}
 	}
 }
 

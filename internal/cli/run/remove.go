@@ -70,7 +70,7 @@ func (o *removeOptions) remove(ctx context.Context, req api.RemoveRunRequest) er
 			_, _ = fmt.Fprintf(w, "branch %s stays\n", term.SafeLine(resp.Branch))
 		case req.DeleteBranch:
 			_, _ = fmt.Fprintln(w, "its branch is deleted")
-		case !resp.Already:
+		case !resp.Already && len(resp.Warnings) == 0:
 			_, _ = fmt.Fprintln(w, "its branch is gone too: nothing was on it alone")
 		}
 		for _, warning := range resp.Warnings {
