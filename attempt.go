@@ -60,6 +60,8 @@ type Attempt struct {
 	Limits *LimitUse `json:"limits"`
 	// Image is what its container was made of; null without a container.
 	Image *Image `json:"image"`
+	// Ports are those of its container that the machine reaches; null when there are none.
+	Ports *Ports `json:"ports"`
 	// ReportedStatus is the newest reading of the runner's contract in this attempt.
 	Reported Observed `json:"-"`
 	// AgentState is the sum of this attempt's evidence.
@@ -218,6 +220,8 @@ type Start struct {
 	Grace time.Duration `json:"grace,omitempty"`
 	// Limits is how the limits of the runner are enforced.
 	Limits *LimitUse `json:"limits,omitempty"`
+	// Ports are those of the runner's container, with their addresses.
+	Ports *Ports `json:"ports,omitempty"`
 	// Pane is the tmux pane of the wrapper, such as "%3". Records of older wrappers lack it.
 	Pane string `json:"pane,omitempty"`
 	// TokenHash is the hash of the attempt's token. A rebuilt record recognizes its wrapper by it.

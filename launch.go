@@ -82,9 +82,11 @@ type Launch struct {
 	// Confined means that Argv starts a sandbox, and the runner below it.
 	Confined bool `json:"confined,omitempty"`
 	// Hosts are what the runner reaches through the wrapper's proxy; nil for a sandbox without one.
-	Hosts    []string `json:"hosts,omitzero"`
-	Headless bool     `json:"headless"`
-	Mode     Mode     `json:"mode,omitempty"`
+	Hosts []string `json:"hosts,omitzero"`
+	// Ports are those of the runner's container that the wrapper opens on the machine.
+	Ports    []int `json:"ports,omitempty"`
+	Headless bool  `json:"headless"`
+	Mode     Mode  `json:"mode,omitempty"`
 	// Protocol is what a custom runner speaks in the mode protocol: ACP.
 	Protocol string `json:"protocol,omitempty"`
 	// Opening is the first message to a runner in the mode protocol.

@@ -18,6 +18,7 @@ type Project struct {
 	Sandbox Sandbox  // the least strict one; a user, or the user's configuration, may choose a stricter one
 	Hosts   []string // that its runs reach with the network allow
 	Image   string   // of the sandbox level container
+	Ports   []int    // of such containers that the machine reaches
 	// Resources are what its runs may use; the user's configuration can only be tightened.
 	Resources Resources
 	Layout    string // LayoutMinimal or LayoutStandard

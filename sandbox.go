@@ -153,6 +153,44 @@ type Container struct {
 	Attempt int
 }
 
+// Ports are the ports of a container that the machine reaches.
+type Ports struct {
+	Forwarded []Port `json:"forwarded"` // in the order of agency.toml; never null
+}
+
+// Port is a port of a container that the machine reaches while its attempt runs.
+type Port struct {
+	Port    int    `json:"port"`    // on which a program in the container can listen
+	Address string `json:"address"` // of the machine, HOST:PORT; empty before the start
+}
+
+// NewPorts returns ports without addresses; nil for none.
+func NewPorts(numbers []int) *Ports {
+	if len(numbers) == 0 {
+		return nil
+	}
+	p := &Ports{Forwarded: []Port{}}
+	for _, n := range numbers {
+		p.Forwarded = append(p.Forwarded, Port{Port: n})
+	}
+	return p
+}
+
+// Numbers returns the ports in the container.
+func (p *Ports) Numbers() []int {
+	if p == nil {
+		return nil
+	}
+	numbers := make([]int, 0, len(p.Forwarded))
+	for _, one := range p.Forwarded {
+		numbers = append(numbers, one.Port)
+	}
+	return numbers
+}
+
+// MostPorts is how many ports of a container the machine can reach.
+const MostPorts = 32
+
 // ImageName reports whether a text can be the name of an image.
 func ImageName(text string) bool {
 	return text != "" && len(text) <= 255 && !strings.ContainsAny(text[:1], ".:/@-_") && !strings.ContainsFunc(text, func(r rune) bool {
@@ -218,6 +256,7 @@ type Confinement struct {
 	Home     string   // folder for the copies of SandboxState.Copy
 	Own      string   // folder for those of SandboxState.Own
 	Hosts    []string // that it reaches with the network allow
+	Ports    []int    // that the machine reaches
 }
 
 // Refusal is a host that an agent asked for and did not get.

@@ -54,6 +54,9 @@ type Run struct {
 	Enforces []string `json:"enforces"`
 	// Image is what the container of the newest attempt was made of; null without one.
 	Image *agency.Image `json:"image"`
+	// Ports are those of the container of the newest attempt that the machine reaches while it runs;
+	// null when there are none.
+	Ports *agency.Ports `json:"ports"`
 	// Resources are how much of the machine each attempt may use; the attempts say what enforces
 	// them.
 	Resources agency.Resources `json:"resources"`
@@ -94,7 +97,7 @@ func NewRun(r *agency.Run, s agency.Status) Run {
 		Repo: r.Repo.Root, Branch: r.Branch, BaseCommit: r.Commit, Worktree: r.Worktree, Standby: r.FromStandby(), RunDir: r.Dir,
 		Runner: r.Runner.Name, RunnerKind: r.Runner.Kind, Model: model, Headless: a.Headless, Mode: a.Mode, Tags: r.Tags,
 		Decided: s.Decided, Request: s.Request, Conversation: a.ConversationID, Usage: a.AgentState.Usage.Listed(), StallAfterMS: r.StallAfterMS, StuckIntervals: r.StuckIntervals, Preset: r.Preset,
-		Sandbox: r.Sandbox.Level, Network: r.Sandbox.Network, Enforces: r.Sandbox.Enforces(), Image: a.Image, Resources: r.Resources, Limits: a.Limits,
+		Sandbox: r.Sandbox.Level, Network: r.Sandbox.Network, Enforces: r.Sandbox.Enforces(), Image: a.Image, Ports: a.Ports, Resources: r.Resources, Limits: a.Limits,
 		PRNumber: number(r.PR), PR: r.PR, Diff: r.Changes, Flag: r.Flag, Session: r.Session(),
 		CreatedAt: r.CreatedAt, StartedAt: a.StartedAt, EndedAt: a.EndedAt, RemovedAt: r.RemovedAt, Unrecorded: r.Unrecorded,
 	}

@@ -50,6 +50,7 @@ func (a *App) entries() []entry {
 		{"status", inspect.NewStatus},
 		{"show inspect", inspect.NewShow},
 		{"explain", inspect.NewExplain},
+		{"ports", inspect.NewPorts},
 		{"diff", inspect.NewDiff},
 		{"review", inspect.NewReview},
 		{"verify", inspect.NewVerify},

@@ -39,3 +39,21 @@ lines */ "name": "http://x, }", "build": {"dockerfile": "Dockerfile", "context":
 		}
 	}
 }
+
+func TestPorts(t *testing.T) {
+	t.Parallel()
+	p, err := config.ParseProject("agency.toml", []byte("[sandbox]\nports = [3000, 8080]\n"))
+	if err != nil || len(p.Ports) != 2 || p.Ports[1] != 8080 {
+		t.Errorf("got %v, %v", p.Ports, err)
+	}
+	for text, want := range map[string]string{
+		`ports = 3000`:         "must be a list of ports, such as [3000]",
+		`ports = ["3000"]`:     "item 1",
+		`ports = [80, 70000]`:  "item 2: it must be between 1 and 65535, not 70000",
+		`ports = [3000, 3000]`: "has 3000 twice",
+	} {
+		if _, err := config.ParseProject("agency.toml", []byte("[sandbox]\n"+text+"\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func projectFormat(path string, p *agency.Project) *format {
 		boolKey("agent_runs", &p.Window),
 	)
 	f.table("", "resources", resourcesKeys(&p.Resources)...)
-	f.table("", "sandbox", textKey("image", &p.Image, checkImage))
+	f.table("", "sandbox", textKey("image", &p.Image, checkImage), portsKey(&p.Ports))
 	f.table("", "defaults",
 		textKey("runner", &p.Runner, checkRunner),
 		textKey("base", &p.Base, checkRef),

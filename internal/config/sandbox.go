@@ -112,3 +112,29 @@ func checkProjectHost(s string) error {
 	}
 	return err
 }
+
+// portsKey binds a list of ports.
+func portsKey(p *[]int) key {
+	return keyOf("ports", p, func(v *document.Value) ([]int, error) {
+		if v.Kind != document.List {
+			return nil, fmt.Errorf("must be a list of ports, such as [3000], not %s", v.Words())
+		}
+		ports := []int{}
+		for i, item := range v.Items {
+			switch n, err := item.AsInt(); {
+			case err != nil:
+				return nil, fmt.Errorf("is wrong at item %d: it %w", i+1, err)
+			case n < 1 || n > 65535:
+				return nil, fmt.Errorf("is wrong at item %d: it must be between 1 and 65535, not %d", i+1, n)
+			case slices.Contains(ports, int(n)):
+				return nil, fmt.Errorf("has %d twice", n)
+			default:
+				ports = append(ports, int(n))
+			}
+		}
+		if len(ports) > agency.MostPorts {
+			return nil, fmt.Errorf("must have at most %d ports, not %d", agency.MostPorts, len(ports))
+		}
+		return ports, nil
+	}, func(ports []int) string { return strings.ReplaceAll(fmt.Sprint(ports), " ", ", ") })
+}

@@ -42,6 +42,12 @@ func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, err
 	if err != nil {
 		return 0, err
 	}
+	opened, err := w.openPorts(attr)
+	defer opened()
+	if err != nil {
+		done(false)
+		return 0, err
+	}
 	pid, err := syscall.ForkExec(w.argv[0], w.argv, attr)
 	done(err == nil)
 	if err != nil {

@@ -33,6 +33,7 @@ type carrier struct {
 	signals chan os.Signal
 	conn    *net.UnixConn
 	began   time.Time
+	ports   *forwards
 }
 
 // Carry runs the agent of argv in the container that the file at path describes, with the files and
@@ -190,21 +191,30 @@ func (k *carrier) pass(argv []string) error {
 // end passes on signals until the agent has ended, and returns its exit status.
 func (k *carrier) end() int {
 	notices := make(chan notice)
+	k.ports = newForwards(k.conn)
 	go func() {
 		defer close(notices)
 		for {
 			var n notice
-			if _, err := receive(k.conn, &n); err != nil {
+			files, err := receive(k.conn, &n)
+			if err != nil {
 				return
+			}
+			if n.Of != 0 {
+				k.ports.connected(n.Of, files)
+				continue
 			}
 			notices <- n
 		}
 	}()
+	for i, port := range k.Ports {
+		k.ports.open(FirstPort+i, port)
+	}
 	for {
 		select {
 		case sig := <-k.signals:
 			if sig != unix.SIGHUP {
-				_ = send(k.conn, order{Signal: int(sig.(syscall.Signal))})
+				_ = k.ports.send(order{Signal: int(sig.(syscall.Signal))})
 			}
 		case n, ok := <-notices:
 			switch {

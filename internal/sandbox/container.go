@@ -42,6 +42,7 @@ type cargo struct {
 	Link        string         `json:"link"` // folder of the link outside
 	Mark        []string       `json:"mark"`
 	Listens     bool           `json:"listens"`       // its network has a proxy
+	Ports       []int          `json:"ports"`         // that the files from FirstPort lead to
 	Note        string         `json:"note"`          // the file of an agency.EndNote
 	OutOfMemory agency.EndNote `json:"out_of_memory"` // the note for that end
 }
@@ -66,7 +67,7 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	number := c.Run.Attempt.Number
 	k := cargo{
 		Socket: client.Socket, Name: fmt.Sprintf("agency-%s-%d", c.Run.ID, number), Image: c.Run.Attempt.Image.Name, Dir: c.Run.Worktree,
-		Link: filepath.Join(c.Home, "link"), Mark: c.Mark, Listens: c.Sandbox.Network == agency.NetworkAllow,
+		Link: filepath.Join(c.Home, "link"), Mark: c.Mark, Ports: c.Ports, Listens: c.Sandbox.Network == agency.NetworkAllow,
 		Note: c.Note, OutOfMemory: outOfMemory(c.Run.Resources),
 	}
 	inside := append([]string{c.Program, Inside}, c.Argv...)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type first struct {
 	Workings
 
 	conn     *net.UnixConn
+	sending  sync.Mutex // on conn
 	terminal bool
 	agent    atomic.Int64 // the process of the agent; 0 before it started
 }
@@ -58,10 +60,10 @@ func First(folder string, of Workings) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	pid, err := f.start()
 	if err != nil {
-		_ = send(f.conn, notice{Problem: err.Error()})
+		f.tell(notice{Problem: err.Error()})
 		return agency.ExitError
 	}
-	_ = send(f.conn, notice{Started: true})
+	f.tell(notice{Started: true})
 	f.agent.Store(int64(pid))
 	go f.obey()
 	go func() {
@@ -167,6 +169,10 @@ func (f *first) obey() {
 		if _, err := receive(f.conn, &o); err != nil {
 			break
 		}
+		if o.Port != 0 {
+			go f.dial(o)
+			continue
+		}
 		if sig := syscall.Signal(o.Signal); sig == unix.SIGTERM {
 			f.terminate()
 		} else if sig == unix.SIGINT || sig == unix.SIGQUIT {
@@ -176,6 +182,35 @@ func (f *first) obey() {
 	_ = unix.Kill(-1, unix.SIGKILL)
 	os.Exit(agency.ExitError) //nolint:forbidigo // the end of the first program is that of its container
 }
+
+// tell sends a message to the carrier, with files.
+func (f *first) tell(n notice, files ...int) {
+	f.sending.Lock()
+	defer f.sending.Unlock()
+	_ = send(f.conn, n, files...)
+}
+
+// dial connects to a port of this network's loopback, and passes the connection to the carrier.
+func (f *first) dial(o order) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		conn, err := (&net.Dialer{Timeout: acceptTime}).Dial("tcp", net.JoinHostPort(host, strconv.Itoa(o.Port)))
+		if err != nil {
+			continue
+		}
+		defer func() { _ = conn.Close() }()
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			if passed, err := tcp.File(); err == nil {
+				defer func() { _ = passed.Close() }()
+				f.tell(notice{Of: o.Of}, int(passed.Fd()))
+				return
+			}
+		}
+	}
+	f.tell(notice{Of: o.Of})
+}
+
+// acceptTime is how long a program in a container may take to accept a connection.
+const acceptTime = 10 * time.Second
 
 // terminate asks all processes to end, as the wrapper does outside.
 func (f *first) terminate() {
@@ -197,7 +232,7 @@ func (f *first) reap(agent int) int {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // no child is left, and so no process: orphans become children
 			end.Killed = killedForMemory()
-			_ = send(f.conn, end)
+			f.tell(end)
 			return end.Code
 		case pid == agent:
 			if end.Code = wait.ExitStatus(); wait.Signaled() {

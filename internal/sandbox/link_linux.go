@@ -26,7 +26,9 @@ type start struct {
 
 // order is each later message to the inside: a signal, or a port to connect to.
 type order struct {
-	Signal int `json:"signal,omitempty"`
+	Signal int    `json:"signal,omitempty"`
+	Port   int    `json:"port,omitempty"`
+	Of     uint64 `json:"of,omitempty"` // the number of the connection
 }
 
 // notice is each message to the outside.
@@ -34,9 +36,10 @@ type notice struct {
 	Started bool   `json:"started,omitempty"`
 	Problem string `json:"problem,omitempty"` // why the agent did not start
 	Ended   bool   `json:"ended,omitempty"`
-	Code    int    `json:"code"`   // of the agent's exit
-	Signal  int    `json:"signal"` // that ended the agent
-	Killed  bool   `json:"killed"` // the kernel ended a process in the container for its memory
+	Code    int    `json:"code"`         // of the agent's exit
+	Signal  int    `json:"signal"`       // that ended the agent
+	Killed  bool   `json:"killed"`       // the kernel ended a process in the container for its memory
+	Of      uint64 `json:"of,omitempty"` // a connection; it comes with the message, unless nothing listens
 }
 
 // socketOfLink is the socket in the folder of a link.

@@ -13,7 +13,7 @@ import (
 // attemptValues and attemptDest.
 const attemptColumns = `state, headless, conversation_id, started_at_ms, ended_at_ms, stop_requested_at_ms, exit_code,
 	signal, ended_by, error_code, error, tmux_pane, wrapper, runner_process, contract, contract_problem, contract_at_ms, input_at_ms,
-	agent_state, restarting, log_lost, network_use, limit_use, image, mode`
+	agent_state, restarting, log_lost, network_use, limit_use, image, mode, ports`
 
 func attemptValues(a *agency.Attempt) ([]any, error) {
 	word, err1 := contract(a.Reported.Contract)
@@ -21,12 +21,13 @@ func attemptValues(a *agency.Attempt) ([]any, error) {
 	network, err3 := rare(a.Network)
 	limits, err4 := rare(a.Limits)
 	image, err5 := rare(a.Image)
+	ports, err6 := rare(a.Ports)
 	return []any{
 		string(a.State), a.Headless, a.ConversationID, millis(a.StartedAt), millis(a.EndedAt), millis(a.StopRequestedAt),
 		number(a.ExitCode), a.Signal, string(a.EndedBy), string(a.ErrorCode), a.Error, a.Pane, process(a.Wrapper),
 		process(a.RunnerProcess), word, a.Reported.Problem, millis(&a.Reported.At), millis(a.InputAt),
-		sit, a.Restarting, a.LogLost, network, limits, image, string(a.Mode),
-	}, errors.Join(err1, err2, err3, err4, err5)
+		sit, a.Restarting, a.LogLost, network, limits, image, string(a.Mode), ports,
+	}, errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
 // attemptDest takes number, created_at_ms and the attemptColumns.
@@ -36,7 +37,7 @@ func attemptDest(a *agency.Attempt) []any {
 		optionalMoment(&a.StartedAt), optionalMoment(&a.EndedAt), optionalMoment(&a.StopRequestedAt), optional(&a.ExitCode),
 		text(&a.Signal), text(&a.EndedBy), text(&a.ErrorCode), text(&a.Error), text(&a.Pane), toProcess(&a.Wrapper),
 		toProcess(&a.RunnerProcess), toContract(&a.Reported.Contract), text(&a.Reported.Problem), moment(&a.Reported.At),
-		optionalMoment(&a.InputAt), toAgentState(&a.AgentState), flag(&a.Restarting), whole(&a.LogLost), toRare(&a.Network), toRare(&a.Limits), toRare(&a.Image), text(&a.Mode),
+		optionalMoment(&a.InputAt), toAgentState(&a.AgentState), flag(&a.Restarting), whole(&a.LogLost), toRare(&a.Network), toRare(&a.Limits), toRare(&a.Image), text(&a.Mode), toRare(&a.Ports),
 	}
 }
 

@@ -53,6 +53,7 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	}
 	_ = f.Close()
 	c.Argv, c.Set, c.Limits, c.Writes = l.command.Argv, append(c.Set, names(l.command.Env)...), limits, []string{events}
+	c.Ports = r.Attempt.Ports.Numbers()
 	c.Mark, c.Note = agency.AttemptMark(r.ID, r.Attempt.Number), filepath.Join(c.Attempt, agency.EndNoteFile)
 	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
 		c.Reads = append(c.Reads, filepath.Join(c.Attempt, name))

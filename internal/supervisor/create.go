@@ -37,6 +37,7 @@ type NewRun struct {
 	inputs  []agency.Input
 	prompt  []byte
 	image   *agency.Image // of the level container
+	ports   *agency.Ports // likewise
 	want    standby.Want
 	standby *standby.Taken // the run's worktree; nil makes one
 }
@@ -276,7 +277,7 @@ func (s *Supervisor) materialise(p *NewRun, commit, baseName string) error {
 	}
 	first := agency.NewContract(now)
 	r.Attempt = agency.Attempt{
-		Number: 1, State: agency.Queued, CreatedAt: now, Image: p.image,
+		Number: 1, State: agency.Queued, CreatedAt: now, Image: p.image, Ports: p.ports,
 		Reported: agency.Observed{Contract: &first, At: now},
 	}
 	mode, err := agency.ChooseMode(spec.Mode, spec.Headless)

@@ -54,6 +54,7 @@ func (s *Supervisor) planImage(ctx context.Context, p *NewRun, commit string) er
 	if p.Spec.Sandbox != agency.SandboxContainer {
 		return nil
 	}
+	p.ports = agency.NewPorts(p.project.Ports)
 	from := "the spec"
 	if p.Spec.Image == "" {
 		p.Spec.Image, from = p.project.Image, agency.ProjectFile

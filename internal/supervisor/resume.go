@@ -170,7 +170,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		resumption.Continued = true
 	}
 	next := *r
-	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, CreatedAt: s.Now()}
+	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, CreatedAt: s.Now(), Ports: agency.NewPorts(r.Attempt.Ports.Numbers())}
 	if granted := r.Attempt.Network.Grants(true); len(granted) > 0 {
 		next.Attempt.Network = &agency.NetworkUse{Hosts: []string{}, Granted: granted, Refused: []agency.Refusal{}}
 	}

@@ -132,6 +132,9 @@ func applyStart(a *agency.Attempt, start *agency.Start) ([]agency.EventDraft, er
 		a.Wrapper = &start.Wrapper
 	}
 	useLimits(a, start.Limits)
+	if start.Ports != nil {
+		a.Ports = start.Ports
+	}
 	return []agency.EventDraft{
 		agency.StepDone(stepSession), agency.StepDone(stepStarted),
 		{Type: agency.AttemptStarted, Data: map[string]any{"pid": start.Runner.PID, "tty": start.TTY}},
@@ -310,7 +313,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 	s.importBeforeEnd(ctx, r.ID)
 	settled, changed, err := s.recordLost(ctx, r, func(a *agency.Attempt, was agency.State) {
 		if was == agency.Queued && start != nil {
-			a.StartedAt, a.Wrapper, a.RunnerProcess, a.Limits = &start.StartedAt, &start.Wrapper, &start.Runner, start.Limits
+			a.StartedAt, a.Wrapper, a.RunnerProcess, a.Limits, a.Ports = &start.StartedAt, &start.Wrapper, &start.Runner, start.Limits, start.Ports
 		}
 		s.observer.Keep(r.ID, a)
 		if a.State == agency.Failed {

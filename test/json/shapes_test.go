@@ -12,7 +12,7 @@ import (
 // answers maps the commands whose data is the response of an operation, by the first words of their
 // arguments, to that operation.
 var answers = map[string]string{
-	"ls": "run.list", "ls --standby": "standby.list", "api run.list": "run.list", "show": "run.show", "explain": "run.explain", "run": "run.create", "send": "run.send",
+	"ls": "run.list", "ls --standby": "standby.list", "api run.list": "run.list", "show": "run.show", "ports": "run.show", "explain": "run.explain", "run": "run.create", "send": "run.send",
 	"diff": "run.diff", "flag": "run.flag", "unflag": "run.unflag", "rm": "run.remove", "stop": "run.stop", "wait": "run.wait",
 	"events": "event.list", "doctor": "doctor", "gc": "gc", "notify ls": "notify.list", "init": "project.init",
 	"trust": "trust.grant", "trust --show": "trust.show", "trust --revoke": "trust.revoke",

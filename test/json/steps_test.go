@@ -48,6 +48,7 @@ var ofRun = []step{
 	{"api-mistake", "api run.list -", 2, `{"stauts": []}`},
 	{"show", "show paint", 0, ""},
 	{"explain", "explain paint", 0, ""},
+	{"ports", "ports paint", 0, ""},
 	{"attach", "attach paint", 0, ""},
 	{"watchdog-start", "watchdog start --run paint --interval 3600 --message check", 0, ""},
 	{"wait-timeout", "wait paint --for completed --timeout 50ms", 5, ""},

@@ -39,6 +39,7 @@ var related = map[string]string{
 	"next":       "attach, answer, alerts",
 	"notify":     "alerts, watchdog, config",
 	"path":       "show, diff, review",
+	"ports":      "show, logs, attach",
 	"presets":    "run, config",
 	"queue":      "merge, review, verify, session",
 	"report":     "messages, schema, mcp",

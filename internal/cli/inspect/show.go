@@ -127,6 +127,11 @@ func showAgent(field func(name, format string, args ...any), s *api.ShowRunRespo
 		if r.Image != nil {
 			field("image", "%s", r.Image)
 		}
+		if r.Ports != nil && !r.State.Final() {
+			for _, p := range r.Ports.Forwarded {
+				field("port", "%d at %s", p.Port, p.Address)
+			}
+		}
 		for _, what := range r.Enforces {
 			field("enforces", "%s", what)
 		}
