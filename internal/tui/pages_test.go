@@ -70,12 +70,39 @@ func TestForm(t *testing.T) {
 	u.did("create {Path: Text:fix it} in /home/me/web")
 	u.sees("/home/me/web is in no repository", "git init", "fixer")
 	u.tell(tea.PasteMsg{Content: "-2"})
-	u.presses("tab tab tab tab tab")
+	u.presses("tab tab tab tab tab tab")
 	u.tell(tea.PasteMsg{Content: ": all of it\nand more\n"})
 	u.sees("fix it: all of it", "3 lines")
 	u.tell(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl})
 	u.did("create {Path: Text:fix it: all of it\nand more\n} in /home/me/web")
 	u.sees("> ● fixer-2", "fixer-2 started")
+}
+
+// A plan is checked, and its session starts after a y.
+func TestFormOfAPlan(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 60, 20)
+	start := func() { u.tell(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl}) }
+	u.presses("n")
+	u.types("fix it")
+	u.tell(tea.KeyPressMsg{Code: tea.KeyUp})
+	u.types("plan.yaml")
+	start()
+	u.sees("a plan says the prompt of each agent itself")
+	u.presses("tab")
+	u.tell(tea.KeyPressMsg{Code: 'u', Mod: tea.ModCtrl})
+	u.refuse = agency.Errorf(agency.CodeTrustRequired, "its setup is not trusted")
+	start()
+	u.did("plan /home/me/web/plan.yaml in /home/me/web")
+	u.sees("it cannot start: its setup is not trusted", "agency init")
+	start()
+	u.sees("plan release", "2 agents, at most 3 at once", "! the timeout of api has no effect", "wave 2", "api  claude_code  after schema", "start 2 agents?")
+	u.presses("n")
+	u.did("plan /home/me/web/plan.yaml in /home/me/web")
+	start()
+	u.presses("y")
+	u.did("plan /home/me/web/plan.yaml in /home/me/web", `start /home/me/web/plan.yaml as ""`)
+	u.sees("sessions 2", "release started")
 }
 
 // The palette finds commands by their words or their letters, those of the page that is shown.

@@ -127,6 +127,19 @@ func (u *user) daemon() page.Daemon {
 				{ID: "e2e", Status: agency.AgentQueued, After: []string{"schema", "api"}, WaitReason: "waits for api"},
 			}, Waves: []api.Wave{{Wave: 1, Agents: []string{"schema"}}, {Wave: 2, Agents: []string{"api"}}, {Wave: 3, Agents: []string{"e2e"}}}}, nil
 		},
+		PlanSession: func(_ context.Context, req api.PlanSessionRequest) (api.PlanSessionResponse, error) {
+			resp := api.PlanSessionResponse{
+				Plan:  agency.Plan{Name: "release", MaxParallel: 3, OnFailure: agency.StopOnFailure, Agents: []agency.PlanAgent{{ID: "schema"}, {ID: "api", After: []string{"schema"}}}},
+				Waves: [][]string{{"schema"}, {"api"}}, Agents: []api.PlannedAgent{{Runner: "codex"}, {Runner: "claude_code"}}, Warnings: []string{"the timeout of api has no effect"},
+			}
+			if u.refuse != nil {
+				resp.Refused, u.refuse = &api.Problem{Message: u.refuse.Error(), Hint: "agency init"}, nil
+			}
+			return resp, u.record("plan %s in %s", req.Plan.Path, req.Dir)
+		},
+		StartSession: func(_ context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
+			return api.SessionResponse{Session: api.Session{ID: "s1", Name: "release"}}, u.record("start %s as %q", req.Plan.Path, req.Plan.Name)
+		},
 		PauseSession: func(_ context.Context, req api.SessionRequest) (api.SessionResponse, error) {
 			return api.SessionResponse{}, u.record("pause %s", req.Session)
 		},

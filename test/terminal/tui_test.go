@@ -246,3 +246,31 @@ func TestTUISnoozesAndFinds(t *testing.T) {
 		return reversedHello.MatchString(succeeds(t, p.tmux("capture-pane", "-p", "-e", "-t", p.id)))
 	})
 }
+
+// A plan is checked and started from the form, and its session shows what holds it up.
+func TestTUIPlan(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	plan := "agents:\n  - {id: first, runner: shell, prompt: exec sleep 1000}\n  - {id: second, runner: shell, prompt: exit 0, after: [first]}\n"
+	if err := os.WriteFile(filepath.Join(f.Root, "plan.yaml"), []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := sitsAt(t, f, 80, 24)
+	p.types("n")
+	p.shows("> prompt")
+	p.keys("Up")
+	p.shows("> plan")
+	p.types("missing.yaml")
+	p.keys("C-s")
+	p.shows("the plan missing.yaml does not exist")
+	p.keys("C-u")
+	p.types(filepath.Join(f.Root, "plan.yaml"))
+	p.keys("C-s")
+	p.shows("after first")
+	p.shows("start 2 agents?")
+	p.types("y")
+	p.shows("critical path  ")
+	p.until("the first agent runs", func(screen string) bool { return strings.Contains(screen, "● first") && strings.Contains(screen, "→ ○ second") })
+	p.types("xy")
+	p.shows("cancelled")
+}

@@ -27,10 +27,11 @@ const (
 	runner
 	base
 	sandbox
+	planFile
 	rows
 )
 
-// Page is the form for a new run.
+// Page is the form for a new run, or for the session of a plan.
 type Page struct {
 	desk     *page.Desk
 	fields   [rows]field.Field
@@ -38,6 +39,7 @@ type Page struct {
 	at       int
 	starting bool
 	problem  string
+	check    *check // of the plan, until the next key
 }
 
 // New returns an empty form for the repository of the dashboard's folder.
@@ -56,6 +58,7 @@ func labels() [rows][2]string {
 		{"runner", "claude_code, codex …; empty: as configured"},
 		{"base", "a branch or commit; empty: what is checked out"},
 		{"sandbox", "worktree, process or container; empty: as configured"},
+		{"plan", "a file or folder, for a session of agents in place of a prompt"},
 	}
 }
 
@@ -90,7 +93,7 @@ func (p *Page) Bindings() []page.Binding {
 		{Keys: []string{"tab", "enter"}, Shown: "tab", Does: "the next row", Group: group, Act: page.Do(func() { p.move(1) })},
 		{Keys: []string{"shift+tab"}, Shown: "shift-tab", Does: "the row before", Group: group, Act: page.Do(func() { p.move(-1) })},
 		{Keys: []string{"ctrl+g"}, Shown: "ctrl-g", Does: "write the prompt in $EDITOR", Group: group, Act: page.Run(p.edit)},
-		{Keys: []string{"ctrl+s"}, Shown: "ctrl-s", Does: "start the run", Group: group, Act: page.Run(p.start)},
+		{Keys: []string{"ctrl+s"}, Shown: "ctrl-s", Does: "start the run, or check the plan and start it after a y", Group: group, Act: page.Run(p.start)},
 	}
 }
 
@@ -98,6 +101,7 @@ func (p *Page) move(by int) { p.at = (p.at + by + rows) % rows }
 
 // Type implements page.Page.
 func (p *Page) Type(key tea.KeyPressMsg) tea.Cmd {
+	p.check = nil
 	switch key.String() {
 	case "esc":
 		return p.desk.Leave()
@@ -185,10 +189,13 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case startedMsg:
 		p.starting = false
 		if msg.err != nil {
-			e := agency.AsError(msg.err)
-			return p.problemIs(strings.TrimSpace(e.Message + "\n" + e.Hint))
+			return p.failed(msg.err)
 		}
 		return tea.Batch(p.desk.Say(msg.run.Ref()+" started"), p.desk.Go(msg.run.ID))
+	case checkedMsg:
+		return p.checked(&msg)
+	case begunMsg:
+		return p.begun(&msg)
 	}
 	return nil
 }
@@ -199,22 +206,26 @@ func (p *Page) problemIs(text string) tea.Cmd {
 	return nil
 }
 
-// start starts the run that the form describes.
+// value returns what the user typed in a row.
+func (p *Page) value(row int) string { return strings.TrimSpace(p.fields[row].Text()) }
+
+// start starts the run that the form describes, or checks the plan that it names.
 func (p *Page) start() tea.Cmd {
 	switch {
 	case p.starting:
 		return nil
+	case p.value(planFile) != "":
+		return p.checkPlan()
 	case strings.TrimSpace(p.text()) == "":
 		p.at = prompt
 		return p.problemIs("the agent needs a prompt")
 	}
 	p.starting, p.problem = true, ""
-	value := func(row int) string { return strings.TrimSpace(p.fields[row].Text()) }
 	req := api.CreateRunRequest{Dir: p.desk.Dir, Env: p.desk.Env, Config: p.desk.Config, Spec: agency.Spec{
-		Prompt: agency.SpecPrompt{Text: p.text()}, Repo: value(repository), Name: value(name), Preset: value(preset),
-		BaseRef: value(base), Sandbox: agency.SandboxLevel(value(sandbox)),
+		Prompt: agency.SpecPrompt{Text: p.text()}, Repo: p.value(repository), Name: p.value(name), Preset: p.value(preset),
+		BaseRef: p.value(base), Sandbox: agency.SandboxLevel(p.value(sandbox)),
 	}}
-	if named := value(runner); named != "" {
+	if named := p.value(runner); named != "" {
 		req.Spec.Runner.Kind, req.Spec.Runner.Name = p.desk.Runner(named)
 	}
 	d, ctx := &p.desk.Daemon, p.desk.Ctx
@@ -238,6 +249,9 @@ func (p *Page) Typing(width int) cell.Line {
 
 // Draw implements page.Page.
 func (p *Page) Draw(width, height int) []cell.Line {
+	if p.check != nil {
+		return page.Fill(p.check.draw(width), width, height)
+	}
 	lines := []cell.Line{}
 	for i, label := range labels() {
 		lead := "  "
@@ -254,7 +268,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 		default:
 			lines = append(lines, cell.Of(cell.Bold, head).Add(cell.Plain, p.fields[i].Text()))
 		}
-		if i == p.at || p.fields[i].Text() == "" && (i != prompt || p.long == "") {
+		if i == p.at || p.problem == "" && p.fields[i].Text() == "" && (i != prompt || p.long == "") {
 			lines = append(lines, cell.Of(cell.Dim, strings.Repeat(" ", 14)+label[1]))
 		}
 	}

@@ -35,6 +35,8 @@ type Daemon struct {
 	SnoozeAlerts  func(context.Context, api.SnoozeAlertRequest) (api.AlertsResponse, error)
 	ListSessions  func(context.Context, api.ListSessionsRequest) (api.ListSessionsResponse, error)
 	ShowSession   func(context.Context, api.SessionRequest) (api.ShowSessionResponse, error)
+	PlanSession   func(context.Context, api.PlanSessionRequest) (api.PlanSessionResponse, error)
+	StartSession  func(context.Context, api.StartSessionRequest) (api.SessionResponse, error)
 	PauseSession  func(context.Context, api.SessionRequest) (api.SessionResponse, error)
 	ResumeSession func(context.Context, api.ResumeSessionRequest) (api.SessionResponse, error)
 	CancelSession func(context.Context, api.SessionRequest) (api.SessionResponse, error)
@@ -55,7 +57,8 @@ func DaemonOf(c *api.Client) Daemon {
 		ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), SendComments: asks(c, api.SendComments),
 		ListEvents: asks(c, api.ListEvents), ListMessages: asks(c, api.ListMessages), AckMessages: asks(c, api.AckMessages),
 		ListAlerts: asks(c, api.ListAlerts), AckAlerts: asks(c, api.AckAlerts), SnoozeAlerts: asks(c, api.SnoozeAlerts),
-		ListSessions: asks(c, api.ListSessions), ShowSession: asks(c, api.ShowSession), PauseSession: asks(c, api.PauseSession),
+		ListSessions: asks(c, api.ListSessions), ShowSession: asks(c, api.ShowSession),
+		PlanSession: asks(c, api.PlanSession), StartSession: asks(c, api.StartSession), PauseSession: asks(c, api.PauseSession),
 		ResumeSession: asks(c, api.ResumeSession), CancelSession: asks(c, api.CancelSession), RetrySession: asks(c, api.RetrySession),
 		ListQueue: asks(c, api.ListQueue), ChangeQueue: asks(c, api.ChangeQueue),
 		Follow: func(ctx context.Context, changed, again func()) error {

@@ -1,0 +1,130 @@
+package form
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/tui/cell"
+	"agency/internal/tui/session"
+	"agency/internal/view"
+)
+
+// check is a plan as the daemon read it, which is shown before it starts.
+type check struct {
+	req  api.StartSessionRequest
+	resp api.PlanSessionResponse
+}
+
+type (
+	checkedMsg struct {
+		check check
+		err   error
+	}
+	begunMsg struct {
+		session api.Session
+		err     error
+	}
+)
+
+// checkPlan reads the plan that the form names, and starts nothing.
+func (p *Page) checkPlan() tea.Cmd {
+	for _, row := range []int{prompt, preset, runner, sandbox} {
+		if row == prompt && strings.TrimSpace(p.text()) != "" || row != prompt && p.value(row) != "" {
+			return p.problemIs(fmt.Sprintf("a plan says the %s of each agent itself: empty one of the two", labels()[row][0]))
+		}
+	}
+	path := p.value(planFile)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.desk.Dir, path)
+	}
+	req := api.StartSessionRequest{Plan: api.PlanSource{Path: path, Agents: []string{}, Name: p.value(name), Base: p.value(base)}, Dir: p.value(repository), Env: p.desk.Env, Config: p.desk.Config}
+	p.starting, p.problem = true, ""
+	d, ctx := &p.desk.Daemon, p.desk.Ctx
+	return func() tea.Msg {
+		resp, err := d.PlanSession(ctx, api.PlanSessionRequest{Plan: req.Plan, Dir: req.Dir, Env: req.Env, Config: req.Config})
+		return checkedMsg{check{req, resp}, err}
+	}
+}
+
+// checked shows what the plan would do, and asks whether it is to start.
+func (p *Page) checked(msg *checkedMsg) tea.Cmd {
+	p.starting = false
+	if msg.err != nil {
+		return p.failed(msg.err)
+	}
+	p.check = &msg.check
+	if p.check.resp.Refused != nil {
+		return nil
+	}
+	req := p.check.req
+	return p.desk.Confirm("start "+agents(len(p.check.resp.Plan.Agents))+"?", func() tea.Cmd {
+		p.starting = true
+		d, ctx := &p.desk.Daemon, p.desk.Ctx
+		return func() tea.Msg {
+			resp, err := d.StartSession(ctx, req)
+			return begunMsg{resp.Session, err}
+		}
+	})
+}
+
+func (p *Page) begun(msg *begunMsg) tea.Cmd {
+	p.starting, p.check = false, nil
+	if msg.err != nil {
+		return p.failed(msg.err)
+	}
+	return tea.Batch(p.desk.Say(session.Name(&msg.session)+" started"), p.desk.Open(session.New(p.desk)))
+}
+
+func agents(n int) string {
+	if n == 1 {
+		return "1 agent"
+	}
+	return fmt.Sprintf("%d agents", n)
+}
+
+// draw returns the plan: why it cannot start, what in it has no effect, and its agents by wave.
+func (c *check) draw(width int) []cell.Line {
+	plan := &c.resp.Plan
+	lines := []cell.Line{cell.Of(cell.Bold, "  plan "+plan.Name).Add(cell.Plain, fmt.Sprintf("  %s, at most %d at once, on failure %s", agents(len(plan.Agents)), plan.MaxParallel, plan.OnFailure))}
+	if r := c.resp.Refused; r != nil {
+		lines = append(lines, cell.Wrap(cell.With(cell.Coloured(view.Red), "b"), strings.TrimSpace("it cannot start: "+r.Message+"\n"+r.Hint), 2, width, 6)...)
+	}
+	for _, warning := range c.resp.Warnings {
+		lines = append(lines, cell.Wrap(cell.Coloured(view.Yellow), "! "+warning, 2, width, 3)...)
+	}
+	at := map[string]int{}
+	for i := range plan.Agents {
+		at[plan.Agents[i].ID] = i
+	}
+	for i, wave := range c.resp.Waves {
+		lines = append(lines, cell.Of(cell.Dim, fmt.Sprintf("  wave %d", i+1)))
+		for _, id := range wave {
+			lines = append(lines, c.agent(at[id]))
+		}
+	}
+	return lines
+}
+
+// agent returns the row of the agent at a position in the plan.
+func (c *check) agent(i int) cell.Line {
+	a := &c.resp.Plan.Agents[i]
+	line := cell.Of(cell.Bold, "    "+a.ID)
+	if i < len(c.resp.Agents) {
+		line = line.Add(cell.Dim, "  "+c.resp.Agents[i].Runner)
+	}
+	if len(a.After) > 0 {
+		line = line.Add(cell.Dim, "  after "+strings.Join(a.After, ", "))
+	}
+	return line
+}
+
+// failed shows an error and its way out.
+func (p *Page) failed(err error) tea.Cmd {
+	e := agency.AsError(err)
+	return p.problemIs(strings.TrimSpace(e.Message + "\n" + e.Hint))
+}
