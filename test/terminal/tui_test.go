@@ -270,7 +270,9 @@ func TestTUIPlan(t *testing.T) {
 	p.shows("start 2 agents?")
 	p.types("y")
 	p.shows("critical path  ")
-	p.until("the first agent runs", func(screen string) bool { return strings.Contains(screen, "● first") && strings.Contains(screen, "→ ○ second") })
+	p.until("the first agent runs", func(screen string) bool {
+		return strings.Contains(screen, "● first") && strings.Contains(screen, "→ ○ second")
+	})
 	p.types("xy")
 	p.shows("cancelled")
 }

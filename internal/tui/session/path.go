@@ -75,8 +75,8 @@ func took(a *api.SessionAgent, now time.Time) time.Duration {
 	}
 }
 
-// path returns the row with the critical path; without its first agents where there is no room for
-// all.
+// path returns the row with the critical path; where there is no room for all, without the first of
+// those that have ended.
 func (p *Page) path(width int) []cell.Line {
 	agents := criticalPath(p.shown.Agents, p.desk.Now())
 	if len(agents) == 0 {
@@ -94,7 +94,7 @@ func (p *Page) path(width int) []cell.Line {
 				line = line.Add(cell.Dim, " "+duration.Short(took(a, p.desk.Now())))
 			}
 		}
-		if line.Width() <= width || from == len(agents)-1 {
+		if line.Width() <= width || !agents[from].Status.Final() || from == len(agents)-1 {
 			return []cell.Line{line, cell.Of(cell.Plain, "")}
 		}
 	}
