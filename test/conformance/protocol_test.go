@@ -38,6 +38,7 @@ func TestProtocol(t *testing.T) {
 				"stop":          protocolStop,
 				"resumed":       protocolResumed,
 				"other refused": protocolRefused,
+				"sandbox":       protocolSandbox,
 			})
 		})
 	}
@@ -252,6 +253,23 @@ func (f *fixture) killWrapper(run api.Run) {
 
 // The wrapper is killed at each step: while the model works, while a request is open, and after the
 // answer. The agent and its conversation go on, and hear everything once.
+// The next wrapper finds a sandbox and its agent, too.
+func protocolSandbox(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, []modelserver.Turn{touch, {Text: "It is made."}})
+	f.addConfig("[sandbox]\nenv = [\"SCRIPTED_KEY\"]\n")
+	run := f.start(a, append([]string{"--mode", "protocol", "--sandbox", "process", "--memory", "8g"}, a.speaks...)...)
+	tl := f.watch(run)
+	tl.await(agency.NeedsInput)
+	f.killWrapper(run)
+	f.answers(run, "allow")
+	tl.await(agency.Waiting)
+	if !f.made(run) {
+		t.Error("the command was not run")
+	}
+	f.agency(nil, "stop", string(run.ID))
+	f.checkGone(run.ID)
+}
+
 func protocolKillWrapper(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "I make it.", Shell: "touch made.txt", Leave: true, Gate: gate}, modelserver.Turn{Text: "It is made."}, modelserver.Turn{Text: "Good night."})
