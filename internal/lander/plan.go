@@ -159,13 +159,13 @@ func (pl *planner) settingsAt(ctx context.Context, r *agency.Run, repo agency.Re
 	if target == "" {
 		target = user.Target
 	}
-	if target == "" && !strings.HasPrefix(r.Base, "agency/") && r.Base != "" && r.Base != "HEAD" && r.Base != r.Branch {
-		is, err := pl.Git.HasBranch(ctx, repo, r.Base)
+	if base := strings.TrimPrefix(r.Base, "refs/heads/"); target == "" && !strings.HasPrefix(base, "agency/") && base != "" && base != "HEAD" && base != r.Branch {
+		is, err := pl.Git.HasBranch(ctx, repo, base)
 		if err != nil {
 			return asked, "", err
 		}
 		if is {
-			target = r.Base
+			target = base
 		}
 	}
 	if target == "" {

@@ -33,7 +33,7 @@ func (w *wrapper) openPorts(attr *syscall.ProcAttr) (done func(), err error) {
 		closers = append(closers, l.Close)
 		tcp, ok := l.(*net.TCPListener)
 		if !ok {
-			return done, fmt.Errorf("open a port of the machine: %T is no TCP", l)
+			return done, fmt.Errorf("open a port of the machine: %s is not TCP", l.Addr())
 		}
 		f, err := tcp.File()
 		if err != nil {

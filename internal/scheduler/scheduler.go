@@ -72,7 +72,8 @@ type Start struct {
 	Agent   *agency.PlanAgent
 	Name    string
 	Branch  string
-	Commit  string // where the branch begins; empty is the choice of the agent or the repository
+	Commit  string       // where the branch begins; empty is the choice of the agent or the repository
+	After   agency.RunID // the run of a dependency, when the results of all of them are Commit
 	Env     []string
 }
 

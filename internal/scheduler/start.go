@@ -85,6 +85,9 @@ func (s *Scheduler) pause() {
 func (s *Scheduler) start(j *job) {
 	commit, err := s.base(j.life, j)
 	want := Start{Session: &j.session, Agent: j.plan, Branch: agency.AgentBranch(j.session.ID, j.agent.ID), Commit: commit, Env: j.env}
+	if commit != "" {
+		want.After = j.after[0]
+	}
 	if err == nil {
 		err = s.Runs.MayStart(s.ctx, want)
 	}

@@ -87,11 +87,28 @@ func (a Agents) Start(ctx context.Context, s scheduler.Start) error {
 	if err != nil {
 		return err
 	}
-	_, warnings, err := a.Runs.CreateRun(ctx, supervisor.NewRun{ID: s.ID, Owner: s.Session.Owner, Spec: spec, Env: s.Env, Place: at, Settings: settings})
+	from, err := a.branchBefore(ctx, s.After)
+	if err != nil {
+		return err
+	}
+	_, warnings, err := a.Runs.CreateRun(ctx, supervisor.NewRun{ID: s.ID, Owner: s.Session.Owner, Spec: spec, From: from, Env: s.Env, Place: at, Settings: settings})
 	for _, text := range warnings {
 		a.Log.Warn("start agent", "session", s.Session.ID, "agent", s.Agent.ID, "note", text)
 	}
 	return err
+}
+
+// branchBefore returns the branch at which a run of the session began, so that what starts from its
+// results lands where it does; empty for none, and for HEAD.
+func (a Agents) branchBefore(ctx context.Context, id agency.RunID) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	r, err := a.Store.Run(ctx, id)
+	if err != nil || r.Base == "HEAD" || isCommit(r.Base) {
+		return "", err
+	}
+	return r.Base, nil
 }
 
 // freeBranch returns the branch for the run of an agent, with a number behind it when it is taken:

@@ -196,8 +196,8 @@ func (all *Sessions) byNewPlan(ctx context.Context, old *agency.Session, req *ap
 	}, nil
 }
 
-// keepCommits gives the agents of a new plan that begin at the HEAD of their caller the commit that
-// this was for the old one: see pinPlan.
+// keepCommits gives the agents of a new plan that begin at the HEAD of their caller the branch or the
+// commit that this was for the old one: see pinPlan.
 func keepCommits(before, p *agency.Plan) {
 	was := map[string]string{}
 	for i := range before.Agents {
@@ -205,7 +205,7 @@ func keepCommits(before, p *agency.Plan) {
 	}
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if base := was[a.ID]; (a.Base == "" || a.Base == "HEAD") && isCommit(base) {
+		if base := was[a.ID]; (a.Base == "" || a.Base == "HEAD") && (isCommit(base) || strings.HasPrefix(base, branchRefs)) {
 			a.Base = base
 		}
 	}

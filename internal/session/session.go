@@ -56,6 +56,7 @@ type Runs interface {
 	CreateRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, []string, error)
 	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
 	StopAttempt(ctx context.Context, id agency.RunID, attempt int) error
+	LinkedBranch(ctx context.Context, at agency.Repo) (string, error)
 }
 
 // Query reads runs.

@@ -111,7 +111,8 @@ func within(root, path string) string {
 }
 
 // pinPlan fixes in a plan what would otherwise depend on where and when its agents start: the
-// runners that the configuration chooses, and the commit of the caller's own worktree.
+// runners that the configuration chooses, and the branch of the user's linked worktree. Without a
+// branch, and in the worktree of a run, that is the commit there.
 func (all *Sessions) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Repo, dir string, cfg *config.Config) error {
 	project, err := all.Projects.Of(ctx, repo)
 	if err != nil {
@@ -125,12 +126,28 @@ func (all *Sessions) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Re
 		}
 		a.Runner = resolve.Runner(&spec).Name
 		if spec.BaseRef == "HEAD" && a.Base != agency.BaseDeps && repo.Toplevel != repo.Root {
-			if a.Base, err = all.Git.ResolveCommit(ctx, dir, "HEAD"); err != nil {
+			if a.Base, err = all.baseAt(ctx, repo, dir); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// branchRefs is what the whole name of a branch begins with: no tag can be meant by it.
+const branchRefs = "refs/heads/"
+
+// baseAt returns the whole name of the branch, else the commit, of a worktree that is not the main
+// one.
+func (all *Sessions) baseAt(ctx context.Context, repo agency.Repo, dir string) (string, error) {
+	branch, err := all.Runs.LinkedBranch(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	if branch != "" {
+		return branchRefs + branch, nil
+	}
+	return all.Git.ResolveCommit(ctx, dir, "HEAD")
 }
 
 // sourceHash returns the hash of the content of a plan's file or folder alone, without the

@@ -25,6 +25,7 @@ type NewRun struct {
 	ID    agency.RunID // chosen by a caller that has recorded it; empty generates one
 	Owner string       // the client: the id of a run, or agency.User
 	Spec  agency.Spec
+	From  string   // what the run records as its base, where Spec has a commit made of results; empty is that
 	Env   []string // the caller's environment, on which the runner's is based
 	// Place is where the run begins; Settings is what the caller's configuration sets for it. Both
 	// complete the spec.
@@ -204,12 +205,21 @@ func trustCommand(base, usual string) string {
 // reads it later, so a run that a user starts in another worktree of theirs records the branch there:
 // it is what the run's work lands in.
 func (s *Supervisor) baseName(ctx context.Context, p *NewRun) (string, error) {
-	base, at := p.Spec.BaseRef, p.Place.Repo
-	if base != "HEAD" || at.Toplevel == "" || at.Toplevel == at.Root || s.ownWorktree(at) {
+	base := cmp.Or(p.From, p.Spec.BaseRef)
+	if base != "HEAD" {
 		return base, nil
 	}
-	branch, err := s.Projects.git.BranchAt(ctx, at.Toplevel)
+	branch, err := s.LinkedBranch(ctx, p.Place.Repo)
 	return cmp.Or(branch, base), err
+}
+
+// LinkedBranch returns the branch of the linked worktree in which a user stands; empty in the main
+// worktree, in that of a run, and on no branch.
+func (s *Supervisor) LinkedBranch(ctx context.Context, at agency.Repo) (string, error) {
+	if at.Toplevel == "" || at.Toplevel == at.Root || s.ownWorktree(at) {
+		return "", nil
+	}
+	return s.Projects.git.BranchAt(ctx, at.Toplevel)
 }
 
 // ownWorktree reports whether a client stands in the worktree of a run.
