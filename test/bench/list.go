@@ -44,7 +44,12 @@ func measureList(ctx context.Context, b *bench) (err error) {
 	return lookAtLive(ctx, b)
 }
 
-func lookAtLive(ctx context.Context, b *bench) (err error) {
+func lookAtLive(ctx context.Context, b *bench) error {
+	return withLive(ctx, b, func(w *world, f *filling) error { return look(ctx, b, w, f, "active", atMost(12, " ms")) })
+}
+
+// withLive calls measure with a thousand live runs, whose wrappers this program plays.
+func withLive(ctx context.Context, b *bench, measure func(*world, *filling) error) (err error) {
 	w, repo, err := newWorldWith(ctx, b, 100)
 	if err != nil {
 		return err
@@ -65,9 +70,8 @@ func lookAtLive(ctx context.Context, b *bench) (err error) {
 	if err := crew.connect(ctx, filepath.Join(w.home, "agencyd.sock")); err != nil {
 		return err
 	}
-	err = look(ctx, b, w, f, "active", atMost(12, " ms"))
 	// The daemon stops before the crew: it would settle a thousand runs whose wrappers die.
-	return errors.Join(err, w.stopDaemon(ctx))
+	return errors.Join(measure(w, f), w.stopDaemon(ctx))
 }
 
 // firstScreens measures ls --watch from its start until it has drawn its table on a terminal.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -26,35 +25,14 @@ const (
 	tuiRows    = 50
 )
 
-// manyRuns measures the dashboard with a thousand live runs, whose wrappers this program plays.
-func manyRuns(ctx context.Context, b *bench) (err error) {
-	w, repo, err := newWorldWith(ctx, b, 100)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	f := &filling{repo: repo, home: w.home}
-	if err := f.fill(ctx, 1000, true); err != nil {
-		return err
-	}
-	crew, err := newCrew(f)
-	if err != nil {
-		return err
-	}
-	defer crew.close()
-	if err := w.startDaemon(ctx); err != nil {
-		return err
-	}
-	if err := crew.connect(ctx, filepath.Join(w.home, "agencyd.sock")); err != nil {
-		return err
-	}
-	for _, measure := range []func(context.Context, *bench, *world, *filling) error{firstFrames, atWork} {
-		if err := measure(ctx, b, w, f); err != nil {
+// manyRuns measures the dashboard with a thousand live runs.
+func manyRuns(ctx context.Context, b *bench) error {
+	return withLive(ctx, b, func(w *world, f *filling) error {
+		if err := firstFrames(ctx, b, w, f); err != nil {
 			return err
 		}
-	}
-	// The daemon stops before the crew: it would settle a thousand runs whose wrappers die.
-	return w.stopDaemon(ctx)
+		return atWork(ctx, b, w, f)
+	})
 }
 
 // firstFrames measures from the start of the process to the first frame with runs.
