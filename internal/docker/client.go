@@ -154,7 +154,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 // mostAnswer is how many bytes of an answer are read.
 const mostAnswer = 16 << 20
 
-// send sends a request, with a body of a type, and returns an answer that is no error.
+// send sends a request whose body has a content type, and returns the answer. A refusal of the engine
+// is an error.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, of string) (*http.Response, error) {
 	address := url.URL{Scheme: "http", Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, address.String(), body)

@@ -109,8 +109,8 @@ func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 	return answer.State, err
 }
 
-// Remove ends a container and removes it. One that is not there is no error. One that somebody else
-// is removing it waits for.
+// Remove ends a container and removes it. It returns nil when the engine has no such container, and
+// waits when another call is removing it.
 func (c *Client) Remove(ctx context.Context, name string) error {
 	err := c.call(ctx, http.MethodDelete, "/containers/"+name, url.Values{"force": {"true"}, "v": {"true"}}, nil, nil)
 	if status(err) == http.StatusConflict && strings.Contains(err.Error(), "already in progress") {
