@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,7 +153,9 @@ func timed(ctx context.Context, dir string, env []string, argv ...string) ([]byt
 	err := cmd.Run()
 	took := time.Since(begin)
 	if err != nil {
-		err = fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(stderr.String()))
+		// With --json agency tells on its output what failed.
+		told := strings.TrimSpace(cmp.Or(stderr.String(), stdout.String()))
+		err = fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, told)
 	}
 	return stdout.Bytes(), took, err
 }
