@@ -134,6 +134,9 @@ func RankOf(r *agency.Run, s agency.Status) Rank {
 	return Rank{r.RemovedAt == nil && s.Label.NeedsUser(), s.Since, r.CreatedAt}
 }
 
+// Rank returns the rank of a run. It needs the fields status, since, created_at and removed_at.
+func (r *Run) Rank() Rank { return Rank{r.NeedsYou(), r.Since, r.CreatedAt} }
+
 // Compare returns a negative number when a run at p comes before one at q, and 0 when they stay in
 // the order in which they were made.
 func (p Rank) Compare(q Rank) int {

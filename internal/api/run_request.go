@@ -39,12 +39,15 @@ type StopRunResponse struct {
 
 // ListRunsRequest selects runs.
 type ListRunsRequest struct {
-	Dir     string   `json:"dir,omitempty"`     // only runs of the repository of this directory; empty means all repositories
-	Run     string   `json:"run,omitempty"`     // only this run; empty means all
-	Removed bool     `json:"removed,omitempty"` // removed runs too
-	Status  []string `json:"status,omitempty"`  // only runs with these statuses; empty means all
-	Tag     string   `json:"tag,omitempty"`     // only runs with this tag; empty means all
-	Fields  []string `json:"fields,omitempty"`  // only these fields of each run; empty means all
+	Dir string `json:"dir,omitempty"` // only runs of the repository of this directory; empty means all repositories
+	Run string `json:"run,omitempty"` // only this run; empty means all
+	// RunIDs are the ids of the only runs that are listed, at most 1,000; one that does not exist is
+	// left out. Empty means all. A client that follows the events lists with them what changed.
+	RunIDs  []agency.RunID `json:"run_ids,omitempty"`
+	Removed bool           `json:"removed,omitempty"` // removed runs too
+	Status  []string       `json:"status,omitempty"`  // only runs with these statuses; empty means all
+	Tag     string         `json:"tag,omitempty"`     // only runs with this tag; empty means all
+	Fields  []string       `json:"fields,omitempty"`  // only these fields of each run; empty means all
 	// Order is "need" for the order of agency ls: first the runs that need a user, the longest waiting
 	// on top, then the others, newest first. Empty means oldest first.
 	Order  string `json:"order,omitempty"`

@@ -58,6 +58,9 @@ func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
 	}, list.Fields, total)
 }
 
+// mostRunIDs is how many runs a client can list by their ids at once.
+const mostRunIDs = 1000
+
 // selected returns the runs that a request selects, oldest first.
 func (o runOperations) selected(ctx context.Context, req *api.ListRunsRequest) ([]listed, error) {
 	wanted, err := parseLabels(req.Status)
@@ -65,10 +68,18 @@ func (o runOperations) selected(ctx context.Context, req *api.ListRunsRequest) (
 		return nil, err
 	}
 	var runs []*agency.Run
-	if filter := (agency.Filter{Removed: req.Removed, Tag: req.Tag}); req.Run == "" {
-		runs, err = o.sup.Query.RunsOf(ctx, req.Dir, filter)
-	} else {
+	filter := agency.Filter{Removed: req.Removed, Tag: req.Tag}
+	switch {
+	case len(req.RunIDs) > mostRunIDs:
+		return nil, agency.Errorf(agency.CodeUsage, "run_ids has %d ids, and at most %d can be listed at once", len(req.RunIDs), mostRunIDs)
+	case len(req.RunIDs) > 0 && req.Run != "":
+		return nil, agency.Errorf(agency.CodeUsage, "run and run_ids cannot be used together")
+	case len(req.RunIDs) > 0:
+		runs, err = o.sup.Query.RunsWithIDs(ctx, req.Dir, req.RunIDs, filter)
+	case req.Run != "":
 		runs, err = o.sup.Query.RunOf(ctx, req.Dir, req.Run, filter)
+	default:
+		runs, err = o.sup.Query.RunsOf(ctx, req.Dir, filter)
 	}
 	if err != nil {
 		return nil, err

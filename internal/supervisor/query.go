@@ -79,6 +79,23 @@ func (q *Query) RunOf(ctx context.Context, dir, ref string, f agency.Filter) ([]
 	return []*agency.Run{r}, nil
 }
 
+// RunsWithIDs is RunsOf limited to the runs with these ids, oldest first. An id of no run is left out.
+func (q *Query) RunsWithIDs(ctx context.Context, dir string, ids []agency.RunID, f agency.Filter) ([]*agency.Run, error) {
+	all := []*agency.Run{}
+	ids = slices.Sorted(slices.Values(ids)) // an id begins with the time at which it was made
+	for _, id := range slices.Compact(ids) {
+		runs, err := q.RunOf(ctx, dir, string(id), f)
+		if agency.IsCode(err, agency.CodeRunNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, runs...)
+	}
+	return all, nil
+}
+
 // Details is what show adds to a run's record.
 type Details struct {
 	Attempts   []agency.Attempt
