@@ -70,7 +70,7 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd) *board {
 
 // The messages that commands end as.
 type (
-	changedMsg struct{}
+	changedMsg struct{ run agency.RunID } // empty: anything
 	againMsg   struct{}
 	awayMsg    string
 	liveMsg    struct{} // a request has been shown long enough
@@ -89,15 +89,15 @@ func (b *board) Changed() tea.Cmd { return nil }
 func (b *board) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case changedMsg:
-		return b.changed()
+		return b.changed(msg.run)
 	case againMsg:
 		b.away = ""
-		return tea.Batch(b.desk.Say("another daemon answers now; nothing is lost"), b.changed())
+		return tea.Batch(b.desk.Say("another daemon answers now; nothing is lost"), b.changed(""))
 	case awayMsg:
 		was := b.away
 		b.away = string(msg)
 		if was != "" && msg == "" {
-			return b.changed()
+			return b.changed("")
 		}
 	case runsMsg:
 		return b.listed(msg)
@@ -242,7 +242,7 @@ func (b *board) answered(msg answeredMsg) tea.Cmd {
 	ref := msg.run.Ref()
 	switch {
 	case msg.err != nil && agency.IsCode(msg.err, agency.CodeInvalidState) && msg.now != view.PromptID(&msg.run):
-		return tea.Batch(b.desk.Say(ref+": already answered"), b.changed())
+		return tea.Batch(b.desk.Say(ref+": already answered"), b.changed(""))
 	case msg.err != nil:
 		return b.desk.Fail(msg.err)
 	case !msg.resp.Confirmed:

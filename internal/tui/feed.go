@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,19 +11,25 @@ import (
 	"agency/internal/api"
 )
 
-// feed asks for the list again when something changed: once for many changes, and the less often
-// the longer an answer takes.
+// feed asks for the runs that changed: once for many changes, and the less often the longer an
+// answer takes.
 type feed struct {
-	asked bool // an answer, or the time to ask, is awaited
-	stale bool // something changed after that
+	asked bool                  // an answer, or the time to ask, is awaited
+	all   bool                  // any run may have changed since then
+	runs  map[agency.RunID]bool // these have
 }
 
-// The time between two lists: this, or four times as long as one takes.
-const feedEvery = 100 * time.Millisecond
+const (
+	// feedEvery is the time between two questions, or four times as long as the answer takes.
+	feedEvery = 50 * time.Millisecond
+	// mostChanged is how many runs are asked for by their ids; with more, all are.
+	mostChanged = 200
+)
 
 type (
 	fetchMsg struct{}
 	runsMsg  struct {
+		ids  []agency.RunID // that were asked for; nil means all
 		resp api.ListRunsResponse
 		err  error
 		took time.Duration
@@ -30,42 +38,57 @@ type (
 
 // fields are those of a run that the dashboard shows.
 func fields() []string {
-	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "tags", "request", "usage", "diff", "removed_at", "decided_by", "snoozed_until"}
+	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "tags", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until"}
 }
 
-// changed asks for the list, now or when the one that is asked for has come.
-func (b *board) changed() tea.Cmd {
+// changed asks for a run, or for all when it is empty: now, or when the answer that is awaited has
+// come.
+func (b *board) changed(run agency.RunID) tea.Cmd {
+	b.feed.all = b.feed.all || run == ""
+	if run != "" {
+		b.feed.runs[run] = true
+	}
 	if b.feed.asked {
-		b.feed.stale = true
 		return nil
 	}
 	return b.fetch()
 }
 
 func (b *board) fetch() tea.Cmd {
-	b.feed.asked, b.feed.stale = true, false
+	req := api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed}
+	if !b.feed.all && len(b.feed.runs) <= mostChanged {
+		req.RunIDs = slices.Sorted(maps.Keys(b.feed.runs))
+	}
+	b.feed = feed{asked: true, runs: map[agency.RunID]bool{}}
 	ctx, list := b.desk.Ctx, b.desk.Daemon.ListRuns
 	return func() tea.Msg {
 		begun := time.Now()
-		resp, err := list(ctx, api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed})
-		return runsMsg{resp, err, time.Since(begun)}
+		resp, err := list(ctx, req)
+		return runsMsg{req.RunIDs, resp, err, time.Since(begun)}
 	}
 }
 
 func (b *board) listed(msg runsMsg) tea.Cmd {
 	b.feed.asked = false
 	if msg.err != nil {
+		b.feed.all = true
 		b.away = agency.AsError(msg.err).Message
 		return nil
 	}
 	b.loaded, b.away = true, ""
-	b.list.Set(msg.resp.Runs)
-	var lost tea.Cmd
-	if b.wanted != "" && !b.list.Go(b.wanted) {
-		lost = b.desk.Say("that run is not in the list: it was removed, or the filter hides it")
+	if msg.ids == nil {
+		b.list.Set(msg.resp.Runs)
+	} else {
+		b.list.Update(msg.ids, msg.resp.Runs)
 	}
-	b.wanted = ""
-	if !b.feed.stale {
+	var lost tea.Cmd
+	if b.wanted != "" && msg.ids == nil {
+		if !b.list.Go(b.wanted) {
+			lost = b.desk.Say("that run is not in the list: it was removed, or the filter hides it")
+		}
+		b.wanted = ""
+	}
+	if !b.feed.all && len(b.feed.runs) == 0 {
 		return lost
 	}
 	b.feed.asked = true

@@ -85,7 +85,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseWheelMsg, tea.MouseClickMsg:
 		cmd = m.mouse(msg)
 	case clockMsg:
-		cmd = m.tick()
+		cmd = tea.Batch(m.tick(), m.board.changed("")) // what no event told is found at the latest now
 	case toastedMsg:
 		if int(msg) == m.notice.count {
 			m.notice.text = ""
@@ -155,7 +155,7 @@ func (m *Model) leave() tea.Cmd {
 // goTo goes back to the list, to a run.
 func (m *Model) goTo(run agency.RunID) tea.Cmd {
 	m.page, m.board.wanted = nil, run
-	return m.board.changed()
+	return m.board.changed("")
 }
 
 // name returns what users call a run, by its id.

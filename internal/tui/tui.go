@@ -63,7 +63,7 @@ func listen(ctx context.Context, o *Options, send func(tea.Msg)) {
 		}()
 	}
 	for ctx.Err() == nil {
-		err := o.Daemon.Follow(ctx, func() { send(changedMsg{}) }, func() { send(againMsg{}) })
+		err := o.Daemon.Follow(ctx, func(run agency.RunID) { send(changedMsg{run}) }, func() { send(againMsg{}) })
 		if ctx.Err() != nil {
 			return
 		}

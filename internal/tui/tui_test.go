@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
 
 	"agency"
 	"agency/internal/api"
@@ -296,4 +298,32 @@ func allBindings(m *Model) []page.Binding {
 		}
 	}
 	return append(table, everywhere...)
+}
+
+// An event about one run brings that run anew: the others are not asked for, and its row goes where
+// it belongs now.
+func TestOneRunChanges(t *testing.T) {
+	t.Parallel()
+	u := sit(t, 160, 50, team()...)
+	u.sees("FAILED 1")
+	asked := [][]agency.RunID{}
+	list := u.m.desk.Daemon.ListRuns
+	u.m.desk.Daemon.ListRuns = func(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+		asked = append(asked, req.RunIDs)
+		return list(ctx, req)
+	}
+	added := run("added", agency.Working, "has begun")
+	u.runs = append(u.runs, added)
+	u.tell(changedMsg{added.ID})
+	u.sees("has begun")
+	u.runs[len(u.runs)-1].Status = agency.LabelFailed
+	u.tell(changedMsg{added.ID})
+	u.sees("FAILED 2")
+	u.runs = u.runs[:len(u.runs)-1]
+	u.tell(changedMsg{added.ID})
+	u.sees("FAILED 1")
+	u.seesNot("has begun")
+	if diff := cmp.Diff([][]agency.RunID{{added.ID}, {added.ID}, {added.ID}}, asked); diff != "" {
+		t.Fatal(diff)
+	}
 }

@@ -68,6 +68,9 @@ func (u *user) daemon() page.Daemon {
 	return page.Daemon{
 		ListRuns: func(_ context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 			runs := slices.Clone(u.runs)
+			if len(req.RunIDs) > 0 {
+				runs = slices.DeleteFunc(runs, func(r api.Run) bool { return !slices.Contains(req.RunIDs, r.ID) })
+			}
 			if req.Run != "" {
 				runs = slices.DeleteFunc(runs, func(r api.Run) bool { return string(r.ID) != req.Run })
 				for i := range runs {

@@ -1,7 +1,7 @@
 package view
 
 import (
-	"slices"
+	"cmp"
 
 	"agency"
 	"agency/internal/api"
@@ -47,8 +47,8 @@ func GroupOf(r *api.Run) Group {
 	}
 }
 
-// ByGroup puts runs into the order of their groups. Within a group they stay in the order in which
-// the daemon lists them.
-func ByGroup(runs []api.Run) {
-	slices.SortStableFunc(runs, func(a, b api.Run) int { return int(GroupOf(&a)) - int(GroupOf(&b)) })
+// Compare returns a negative number when a user looks at a before b: it has an earlier group, or in
+// the same one it comes first in api.OrderByNeed.
+func Compare(a, b *api.Run) int {
+	return cmp.Or(int(GroupOf(a))-int(GroupOf(b)), a.Rank().Compare(b.Rank()))
 }

@@ -17,7 +17,7 @@ import (
 
 // List is a list of runs with a cursor and marks.
 type List struct {
-	runs   []api.Run
+	runs   []*api.Run
 	filter string
 	rows   []row // what is shown, the titles of groups too
 	at     int   // the row of the cursor; -1 when there are no runs
@@ -45,7 +45,43 @@ func New() *List { return &List{at: -1, marked: map[agency.RunID]bool{}, height:
 // Set replaces the runs. The cursor stays on its run; when that is gone, it goes to the one in its
 // place.
 func (l *List) Set(runs []api.Run) {
-	view.ByGroup(runs)
+	all := make([]*api.Run, len(runs))
+	for i := range runs {
+		all[i] = &runs[i]
+	}
+	l.set(all)
+}
+
+// Update replaces the runs with these ids: those that are not in runs are gone.
+func (l *List) Update(ids []agency.RunID, runs []api.Run) {
+	changed := make(map[agency.RunID]*api.Run, len(ids))
+	for _, id := range ids {
+		changed[id] = nil
+	}
+	for i := range runs {
+		changed[runs[i].ID] = &runs[i]
+	}
+	all := make([]*api.Run, 0, len(l.runs)+len(runs))
+	for _, r := range l.runs {
+		now, is := changed[r.ID]
+		if !is {
+			now = r
+		}
+		delete(changed, r.ID)
+		if now != nil {
+			all = append(all, now)
+		}
+	}
+	for i := range runs {
+		if changed[runs[i].ID] != nil {
+			all = append(all, &runs[i])
+		}
+	}
+	l.set(all)
+}
+
+func (l *List) set(runs []*api.Run) {
+	slices.SortStableFunc(runs, view.Compare)
 	l.runs = runs
 	there := map[agency.RunID]bool{}
 	l.repos, l.widest = false, leastName
@@ -78,10 +114,10 @@ func (l *List) arrange() {
 	l.rows, l.at = l.rows[:0], -1
 	title := -1
 	for i := range l.runs {
-		if l.filter != "" && !matches(l.filter, &l.runs[i]) {
+		if l.filter != "" && !matches(l.filter, l.runs[i]) {
 			continue
 		}
-		if g := view.GroupOf(&l.runs[i]); title < 0 || l.rows[title].group != g {
+		if g := view.GroupOf(l.runs[i]); title < 0 || l.rows[title].group != g {
 			title = len(l.rows)
 			l.rows = append(l.rows, row{run: -1, group: g})
 		}
@@ -165,7 +201,7 @@ func (l *List) End(last bool) {
 func (l *List) Next(step int) bool {
 	for i := 1; i <= len(l.rows); i++ {
 		at := ((l.at+i*step)%len(l.rows) + len(l.rows)) % len(l.rows)
-		if run := l.rows[at].run; run >= 0 && view.GroupOf(&l.runs[run]) == view.GroupNeedsYou {
+		if run := l.rows[at].run; run >= 0 && view.GroupOf(l.runs[run]) == view.GroupNeedsYou {
 			l.choose(at)
 			return true
 		}
@@ -193,11 +229,11 @@ func (l *List) Names() map[string]string {
 
 // Find returns a run, also one that the filter hides; nil when there is none.
 func (l *List) Find(id agency.RunID) *api.Run {
-	i := slices.IndexFunc(l.runs, func(r api.Run) bool { return r.ID == id })
+	i := slices.IndexFunc(l.runs, func(r *api.Run) bool { return r.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &l.runs[i]
+	return l.runs[i]
 }
 
 // Click moves the cursor to the run at a visible row, and reports whether there is one.
@@ -215,7 +251,7 @@ func (l *List) Chosen() *api.Run {
 	if l.at < 0 {
 		return nil
 	}
-	return &l.runs[l.rows[l.at].run]
+	return l.runs[l.rows[l.at].run]
 }
 
 // Mark marks the run at the cursor or takes the mark away, and goes to the next.
@@ -245,7 +281,7 @@ func (l *List) Targets() []api.Run {
 	targets := []api.Run{}
 	for i := range l.runs {
 		if l.marked[l.runs[i].ID] {
-			targets = append(targets, l.runs[i])
+			targets = append(targets, *l.runs[i])
 		}
 	}
 	return targets
@@ -261,7 +297,7 @@ func (l *List) Len() int { return len(l.runs) }
 func (l *List) Counts() map[view.Group]int {
 	counts := map[view.Group]int{}
 	for i := range l.runs {
-		counts[view.GroupOf(&l.runs[i])]++
+		counts[view.GroupOf(l.runs[i])]++
 	}
 	return counts
 }
@@ -307,7 +343,7 @@ const (
 )
 
 func (l *List) run(at, width int, now time.Time) cell.Line {
-	r := &l.runs[l.rows[at].run]
+	r := l.runs[l.rows[at].run]
 	lead := " "
 	if at == l.at {
 		lead = ">"

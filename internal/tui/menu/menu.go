@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 			default: // it is told already
 			}
 		}
-		_ = o.Daemon.Follow(ctx, tell, tell) // without it, r reads the list again
+		_ = o.Daemon.Follow(ctx, func(agency.RunID) { tell() }, tell) // without it, r reads the list again
 	}()
 	m := &Menu{o: o, asked: map[string]bool{}, lines: lines, seen: changes}
 	err := m.list(ctx)
@@ -135,7 +136,7 @@ func (m *Menu) list(ctx context.Context) error {
 		return err
 	}
 	m.runs = resp.Runs
-	view.ByGroup(m.runs)
+	slices.SortStableFunc(m.runs, func(a, b api.Run) int { return view.Compare(&a, &b) })
 	if len(m.runs) == 0 {
 		m.say(`no run yet; start one: agency run "fix the login test"`)
 	}

@@ -23,7 +23,7 @@ func says(t *testing.T, typed string) (printed string, asked []string) {
 	err := menu.Run(t.Context(), menu.Options{
 		In: strings.NewReader(typed), Out: &out, Command: func(args ...string) *exec.Cmd { return exec.Command("true", args...) },
 		Daemon: page.Daemon{
-			Follow: func(context.Context, func(), func()) error { return nil },
+			Follow: func(context.Context, func(agency.RunID), func()) error { return nil },
 			ListRuns: func(context.Context, api.ListRunsRequest) (api.ListRunsResponse, error) {
 				return api.ListRunsResponse{Runs: []api.Run{works, asks}}, nil
 			},

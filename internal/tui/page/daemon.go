@@ -43,8 +43,9 @@ type Daemon struct {
 	RetrySession  func(context.Context, api.RetrySessionRequest) (api.RetrySessionResponse, error)
 	ListQueue     func(context.Context, api.ListQueueRequest) (api.QueueResponse, error)
 	ChangeQueue   func(context.Context, api.ChangeQueueRequest) (api.QueueResponse, error)
-	// Follow calls changed after every event, and again when another daemon answers.
-	Follow func(ctx context.Context, changed, again func()) error
+	// Follow calls changed after every event, with the run that it is about; with none at the start
+	// and when it is about more. It calls again when another daemon answers.
+	Follow func(ctx context.Context, changed func(agency.RunID), again func()) error
 }
 
 // DaemonOf returns the operations by a client.
@@ -61,7 +62,7 @@ func DaemonOf(c *api.Client) Daemon {
 		PlanSession: asks(c, api.PlanSession), StartSession: asks(c, api.StartSession), PauseSession: asks(c, api.PauseSession),
 		ResumeSession: asks(c, api.ResumeSession), CancelSession: asks(c, api.CancelSession), RetrySession: asks(c, api.RetrySession),
 		ListQueue: asks(c, api.ListQueue), ChangeQueue: asks(c, api.ChangeQueue),
-		Follow: func(ctx context.Context, changed, again func()) error {
+		Follow: func(ctx context.Context, changed func(agency.RunID), again func()) error {
 			return follow(ctx, c, changed, again)
 		},
 	}
@@ -72,14 +73,14 @@ func asks[Req, Resp any](c *api.Client, op api.Operation[Req, Resp]) func(contex
 }
 
 // follow is Daemon.Follow by a client.
-func follow(ctx context.Context, c *api.Client, changed, again func()) error {
+func follow(ctx context.Context, c *api.Client, changed func(agency.RunID), again func()) error {
 	last, err := api.Call(ctx, c, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {
 		return err
 	}
-	changed()
-	return c.Follow(ctx, last.LastSeq, "", again, func(agency.Event) error {
-		changed()
+	changed("")
+	return c.Follow(ctx, last.LastSeq, "", again, func(e agency.Event) error {
+		changed(e.RunID)
 		return nil
 	})
 }
