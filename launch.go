@@ -91,7 +91,7 @@ type Launch struct {
 	Protocol string `json:"protocol,omitempty"`
 	// Opening is the first message to a runner in the mode protocol.
 	Opening string `json:"opening,omitempty"`
-	// Resumes is the conversation that a runner in the mode protocol goes on with; empty for a new
+	// Resumes is the conversation that a runner in the mode protocol continues; empty for a new
 	// one.
 	Resumes string `json:"resumes,omitempty"`
 	// Adopts means that the runner lives, and that its wrapper was killed: the token and the

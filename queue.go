@@ -28,7 +28,7 @@ const (
 	AskedNot     Asked = ""        // the queue is about to ask
 	AskedMessage Asked = "message" // typed into its terminal, or in its inbox
 	AskedResume  Asked = "resume"  // by another attempt of its run
-	AskedRun     Asked = "run"     // a new run goes on with the work of a removed one, and has an entry of its own
+	AskedRun     Asked = "run"     // a new run continues the work of a removed one, and has an entry of its own
 	AskedUser    Asked = "user"    // it cannot be asked: the user must act
 )
 
@@ -41,7 +41,7 @@ const (
 	HeldForApproval HeldFor = "approval" // the user must approve the work
 	HeldForWork     HeldFor = "work"     // it cannot land as it is, such as work that is not committed
 	HeldForConflict HeldFor = "conflict" // its agent did not solve the conflict, as often as it was asked
-	HeldForTarget   HeldFor = "target"   // its branch is gone; when that is there again, the queue goes on
+	HeldForTarget   HeldFor = "target"   // its branch is gone; when that is there again, the queue continues
 )
 
 // Final reports whether the entry has left the queue.
@@ -75,7 +75,7 @@ type QueueEntry struct {
 	HeldFor   HeldFor    `json:"held_for"`   // what it waits for while it is held
 	Approved  string     `json:"approved"`   // the source that the user approved; empty for none
 	By        string     `json:"by"`         // the id of the run that added it, or user
-	InsteadOf RunID      `json:"instead_of"` // the removed run whose work its run goes on with; empty for none
+	InsteadOf RunID      `json:"instead_of"` // the removed run whose work its run continues; empty for none
 	Landing   LandingID  `json:"landing"`    // the id of the landing that brought it in; empty before
 	AddedAt   time.Time  `json:"added_at"`   // when the run was added to the queue
 	ChangedAt time.Time  `json:"changed_at"` // when the entry last changed

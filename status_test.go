@@ -34,10 +34,10 @@ func TestLabelKinds(t *testing.T) {
 	t.Parallel()
 	for _, l := range agency.Labels() {
 		if l.NeedsUser() != (l.Mark() == "◐") {
-			t.Errorf("%s: needs a person is %v, and its mark is %s", l, l.NeedsUser(), l.Mark())
+			t.Errorf("%s: needs a user is %v, and its mark is %s", l, l.NeedsUser(), l.Mark())
 		}
 		if l.NeedsUser() && !l.Settled() {
-			t.Errorf("%s needs a person and is not settled", l)
+			t.Errorf("%s needs a user and is not settled", l)
 		}
 		if l.Mark() == "●" && l.Settled() {
 			t.Errorf("%s works and is settled", l)

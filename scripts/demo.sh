@@ -76,6 +76,6 @@ trap - EXIT
 cat <<TEXT
 
 All three are settled: one offers its work, one asks you something, one failed.
-Go on:  . $root/env; agency answer asker; agency merge finish
+Next:   . $root/env; agency answer asker; agency merge finish
 End it: sh $root/end
 TEXT

@@ -46,7 +46,7 @@ type ChangeQueueRequest struct {
 	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
 }
 
-// PauseQueueRequest stops a queue from landing anything, or has it go on.
+// PauseQueueRequest stops a queue from landing anything, or has it continue.
 type PauseQueueRequest struct {
 	Dir    string `json:"dir"`              // a folder in the repository
 	Into   string `json:"into,omitempty"`   // the branch; default: every queue of the repository that has entries

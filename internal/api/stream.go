@@ -78,7 +78,7 @@ type LogsQuery struct {
 	Attempt int    `json:"attempt,omitempty"` // of which attempt; 0 means the newest
 	Since   int64  `json:"since,omitempty"`   // only what was written since, in Unix milliseconds; 0 means all
 	Offset  *int64 `json:"offset,omitempty"`  // the first byte to send, counted from the first byte ever written; overrides since
-	Follow  bool   `json:"follow,omitempty"`  // go on until the attempt has ended
+	Follow  bool   `json:"follow,omitempty"`  // continue until the attempt has ended
 }
 
 // encodeQuery returns the query for a struct. Zero fields are left out.

@@ -139,7 +139,7 @@ fi
 `
 
 // configFlag is --config. A file that does not exist is refused where the flag is read, so that no
-// command goes on without it, also none that reads no configuration. Completion goes on: a shell has
+// command continues without it, also none that reads no configuration. Completion continues: a shell has
 // no place for an error.
 type configFlag struct {
 	*command.Deps

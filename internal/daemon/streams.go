@@ -137,7 +137,7 @@ func (s streams) streamLogs(w http.ResponseWriter, r *http.Request) {
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("send log", "run", req.Ref, "err", err)
 		}
-		// The log may go on: a clean end would mean that it is complete.
+		// The log may continue: a clean end would mean that it is complete.
 		panic(http.ErrAbortHandler)
 	}
 }

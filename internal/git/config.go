@@ -101,7 +101,7 @@ var noPrograms = map[string][]string{
 }
 
 // programs are the settings that name programs which run when files are read or merged: those that
-// a run recorded go on working. lfs has some in its extensions.
+// a run recorded continue to work. lfs has some in its extensions.
 var programs = map[string][]string{
 	"filter": {"clean", "smudge", "process", "required"},
 	"merge":  {"name", "driver", "recursive"},

@@ -176,7 +176,7 @@ type call struct {
 	env      []string // added to the common environment
 	input    string
 	file     string // the file that it reads instead of input
-	complete bool   // a folder that git cannot read is an error: git itself warns, and goes on as if it were empty
+	complete bool   // a folder that git cannot read is an error: git itself warns, and continues as if it were empty
 	answers  []int  // statuses other than 0 that come with an answer
 	most     int    // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
 	writes   refOf  // a ref of agency's own; empty for none

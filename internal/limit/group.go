@@ -300,7 +300,7 @@ func number(dir, name, word string) int64 {
 }
 
 // Remove removes the groups of an attempt that has ended, if it has any. What still runs in them,
-// such as a daemon that the agent started, goes on in the group of this process.
+// such as a daemon that the agent started, continues in the group of this process.
 func Remove(dir string, id agency.RunID, attempt int) error {
 	folders, err := foldersOf(dir)
 	if len(folders) == 0 {

@@ -163,7 +163,7 @@ func TestPolicy(t *testing.T) {
 	documented := documentedPolicy(t)
 	for _, operation := range all {
 		if err := c.Allow(c.as(t.Context(), nil), operation, c.request(operation)); err != nil {
-			t.Errorf("%s of the person: %v", operation, err)
+			t.Errorf("%s of the user: %v", operation, err)
 		}
 		may := []string{}
 		for _, by := range []*agency.Run{c.target, c.owner, c.orchestrator, c.mate, c.stranger} {
@@ -249,7 +249,7 @@ func TestPolicyDenies(t *testing.T) {
 			t.Errorf("%s of tools: %v", operation, err)
 		}
 		if err := c.Allow(c.as(t.Context(), nil), operation, req); err != nil {
-			t.Errorf("%s of the person: %v", operation, err)
+			t.Errorf("%s of the user: %v", operation, err)
 		}
 	}
 }
@@ -315,9 +315,9 @@ func TestPermission(t *testing.T) {
 		if fine := err == nil; fine != test.fine || err != nil && !agency.IsCode(err, agency.CodePermissionDenied) {
 			t.Errorf("%s: %v", name, err)
 		}
-		var person *Permission
-		if err := person.CheckAsked(&test.spec); err != nil {
-			t.Errorf("%s of the person: %v", name, err)
+		var user *Permission
+		if err := user.CheckAsked(&test.spec); err != nil {
+			t.Errorf("%s of the user: %v", name, err)
 		}
 	}
 }

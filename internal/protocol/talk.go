@@ -329,7 +329,7 @@ func (t *Talk) end(e *Event) []agency.Evidence {
 	return evidence
 }
 
-// rest ends the turn, once. A turn that was not cut off goes on while requests are open: only their
+// rest ends the turn, once. A turn that was not cut off continues while requests are open: only their
 // own proof ends them.
 func (t *Talk) rest() []agency.Evidence {
 	ended, last := t.ended, t.last

@@ -157,7 +157,7 @@ type Change string
 // The changes.
 const (
 	Hold   Change = "hold"   // the queue leaves it alone until Resume
-	Resume Change = "resume" // the queue goes on with it
+	Resume Change = "resume" // the queue continues with it
 	Retry  Change = "retry"  // a failed, conflicting or held one is tried again, with the work as it is now
 	Remove Change = "remove"
 )

@@ -9,7 +9,7 @@ import (
 	"agency/internal/killpoint"
 )
 
-// Beginning is a run that goes on with the work of one that was removed.
+// Beginning is a run that continues the work of one that was removed.
 type Beginning struct {
 	ID     agency.RunID
 	After  *agency.Run // whose runner, settings and owner it gets
@@ -50,7 +50,7 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 	return agency.AskedRun, "it is removed; a new run continues its work: agency queue explain " + begun.Ref(), err
 }
 
-// idBytes returns the random part of the id of the run that goes on with the work of an entry.
+// idBytes returns the random part of the id of the run that continues the work of an entry.
 // Another round is another run.
 func idBytes(e *agency.QueueEntry) [10]byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", e.Repo, e.RunID, e.Seq, e.Rounds))

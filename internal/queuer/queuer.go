@@ -86,7 +86,7 @@ type Deps struct {
 	// Resume begins another attempt of an ended run, in its conversation where it has one, with a
 	// prompt and an environment.
 	Resume func(ctx context.Context, r *agency.Run, prompt string, env []string) error
-	// Begin makes a run that goes on with the work of a removed one, and starts its agent.
+	// Begin makes a run that continues the work of a removed one, and starts its agent.
 	Begin    func(ctx context.Context, b *Beginning) (*agency.Run, error)
 	Settings func() Settings
 	Home     string // data root: queues/ in it holds the environment of the checks

@@ -161,7 +161,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// What a person may do to an entry depends on its state. A landing is not interrupted, and what has
+// What a user may do to an entry depends on its state. A landing is not interrupted, and what has
 // left the queue stays as it is; a failed one is added again.
 func TestChange(t *testing.T) {
 	t.Parallel()

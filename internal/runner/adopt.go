@@ -63,7 +63,7 @@ func takeOver(launch *agency.Launch) (*agency.Start, error) {
 	return start, nil
 }
 
-// adopt takes the place of a wrapper that was killed: the runner lives, and goes on.
+// adopt takes the place of a wrapper that was killed: the runner lives, and continues.
 func (w *wrapper) adopt() error {
 	logs, err := resumeLogs(filepath.Join(w.launch.AttemptDir, logsDir), w.launch.LogBytes)
 	if err != nil {

@@ -338,7 +338,7 @@ func TestInputRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if strings.Contains(f.log("runner"), "hello") {
-		t.Error("the text was typed into a person's draft")
+		t.Error("the text was typed into a user's draft")
 	}
 
 	h := prepare(t, `sleep 100`)

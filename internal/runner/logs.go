@@ -67,7 +67,7 @@ func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
 }
 
 // resumeLogs opens the logs of a runner in the mode protocol again. The merged log is made again from
-// the journal, with the same bytes, so that readers go on where they are.
+// the journal, with the same bytes, so that readers continue where they are.
 func resumeLogs(dir string, limit int64) (*logs, error) {
 	path := filepath.Join(dir, runnerLog)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)

@@ -52,7 +52,7 @@ type Speaker struct {
 }
 
 // speech speaks with a runner in its own protocol. The runner writes its side into a file by itself,
-// and reads ours from a FIFO that is never closed, so it goes on without a wrapper. What the wrapper
+// and reads ours from a FIFO that is never closed, so it continues without a wrapper. What the wrapper
 // writes stands in another file before. From the two files the next wrapper knows all that this one
 // knows.
 type speech struct {

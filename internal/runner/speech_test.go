@@ -130,7 +130,7 @@ func allow(id string) agency.Saying {
 	return agency.Saying{Kind: agency.SaysAnswer, ID: id, Decision: agency.Allow, By: "user"}
 }
 
-// A wrapper that is killed is replaced by one that goes on with the living agent, and says again
+// A wrapper that is killed is replaced by one that takes over the living agent, and says again
 // what may not have been written, once.
 func TestAdopt(t *testing.T) {
 	t.Parallel()

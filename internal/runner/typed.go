@@ -48,7 +48,7 @@ func (s *speech) hearPane() {
 	}
 }
 
-// readPane reads lines from the pane. A terminal goes on after the key that ends an input.
+// readPane reads lines from the pane. A terminal continues after the key that ends an input.
 func (s *speech) readPane(lines chan<- string) {
 	defer close(lines)
 	for in := bufio.NewReader(s.w.stdin); ; {

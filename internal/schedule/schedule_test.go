@@ -335,9 +335,9 @@ func (s *stage) happen(calm bool) {
 	s.state.DropFacts(i)
 }
 
-// person does what users sometimes do to a session.
-func (s *stage) person() {
-	switch rapid.IntRange(0, 19).Draw(s.t, "person") {
+// user does what users sometimes do to a session.
+func (s *stage) user() {
+	switch rapid.IntRange(0, 19).Draw(s.t, "user") {
 	case 0:
 		s.session.Paused = "by hand"
 	case 1, 2, 3:
@@ -375,7 +375,7 @@ func TestScheduleSettles(t *testing.T) {
 			}
 			s.happen(calm)
 			if !calm {
-				s.person()
+				s.user()
 			}
 			if wait := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "wait"); !calm {
 				s.now = s.now.Add(wait)

@@ -79,7 +79,7 @@ func TestBaseAnew(t *testing.T) {
 	}
 	s := m.engineOf(t, m, t.TempDir(), 4)
 	id := create(t, s, agency.Plan{MaxParallel: 8}, "a", "b", "c: a b").ID
-	m.until(t, id, "the wait for a person", func(*agency.Session) bool {
+	m.until(t, id, "the wait for a user", func(*agency.Session) bool {
 		agents, err := m.SessionAgents(t.Context(), id)
 		return err == nil && agents[2].Error == "waiting: the results of a and b conflict in x: fix it in the worktree of one of them, then agency session resume"
 	})

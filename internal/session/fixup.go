@@ -37,7 +37,7 @@ func (f Fixups) Resume(ctx context.Context, r *agency.Run, prompt string, env []
 	return err
 }
 
-// Begin makes a run like one that was removed, to go on with its work.
+// Begin makes a run like one that was removed, to continue its work.
 func (f Fixups) Begin(ctx context.Context, b *queuer.Beginning) (*agency.Run, error) {
 	data, err := f.Spec(ctx, b.After.ID)
 	if err != nil {

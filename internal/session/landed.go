@@ -25,7 +25,7 @@ func (all *Sessions) addLanded(ctx context.Context, views []api.SessionAgent, s 
 		return err
 	}
 	byRun := map[agency.RunID]*api.AgentLanding{}
-	first := map[agency.RunID]agency.RunID{} // of a run that goes on with the work of a removed one, that one
+	first := map[agency.RunID]agency.RunID{} // of a run that continues the work of a removed one, that one
 	of := func(id agency.RunID) agency.RunID { return cmp.Or(first[id], id) }
 	for i := range entries {
 		e := &entries[i]

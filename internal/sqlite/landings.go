@@ -108,7 +108,7 @@ func (s *landings) LandedIn(ctx context.Context, fingerprint string, most int) (
 		ORDER BY seq DESC LIMIT ?`, fingerprint, most)
 }
 
-// ofSession chooses the runs of the agents of a session, and those that go on with the work of one
+// ofSession chooses the runs of the agents of a session, and those that continue the work of one
 // that was removed.
 const ofSession = `run_id IN (WITH RECURSIVE theirs (run) AS (
 	SELECT a.run FROM session_agents a JOIN sessions s ON s.seq = a.session WHERE s.id = ? AND a.run <> ''

@@ -111,7 +111,7 @@ func (s *queues) QueueEntries(ctx context.Context, f agency.QueueFilter) ([]agen
 	return all, problem("read queues from", s.db.path, err)
 }
 
-// SessionQueue returns the entries of the runs of a session and of those that go on with their
+// SessionQueue returns the entries of the runs of a session and of those that continue their
 // work, the oldest first.
 func (s *queues) SessionQueue(ctx context.Context, id agency.SessionID) ([]agency.QueueEntry, error) {
 	rows, err := s.db.query(ctx, selectQueue+`q.`+ofSession+` ORDER BY q.seq`, string(id))

@@ -57,7 +57,7 @@ type launching struct {
 	env      []string // the runner's, without what agency adds
 	command  agency.Command
 	settings *agency.RunSettings
-	resumes  string   // the conversation that it goes on with in the mode protocol
+	resumes  string   // the conversation that it continues in the mode protocol
 	hosts    []string // of its spec, which it reaches with the network allow
 	set      []string // the names of the variables that were set for the attempt
 	setup    *setup   // nil when the repository needs none, or it is done
@@ -363,7 +363,7 @@ func (la *launcher) checkTmux(ctx context.Context) error {
 	return nil
 }
 
-// fitsProtocol refuses what a wrapper that takes the place of another one could not go on with.
+// fitsProtocol refuses what a wrapper that takes the place of another one could not continue.
 func fitsProtocol(r *agency.Run) error {
 	switch {
 	case r.Attempt.Mode != agency.ModeProtocol:

@@ -14,7 +14,7 @@ import (
 )
 
 // An agent to which agency speaks in its own protocol outlives its wrapper: its files stay, and
-// another wrapper goes on where the first one was killed.
+// another wrapper continues where the first one was killed.
 
 // Times of a replaced wrapper.
 const (

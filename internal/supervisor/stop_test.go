@@ -52,7 +52,7 @@ func TestOnlyTheUserForces(t *testing.T) {
 				w.t.Error(err)
 			}
 		}, 0},
-		"a person": {func(w *world, _ *agency.Run, _ *wrapper) {
+		"a user": {func(w *world, _ *agency.Run, _ *wrapper) {
 			w.call(func() { _, _ = w.sup.StopRun(context.Background(), "fix-login") })
 		}, 1},
 	} {

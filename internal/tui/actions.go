@@ -29,7 +29,7 @@ type actions struct {
 	list *list.List
 }
 
-// each acts on runs one after the other and goes on after a failure, which is what is said then.
+// each acts on runs one after the other and continues after a failure, which is what is said then.
 func (a *actions) each(runs []api.Run, done string, act func(ctx context.Context, run string) error) tea.Cmd {
 	ctx := a.desk.Ctx
 	a.list.Unmark()

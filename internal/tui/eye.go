@@ -33,7 +33,7 @@ type eye struct {
 
 // Times of a look at a screen.
 const (
-	lookSoon  = 60 * time.Millisecond // after a move of the cursor, which may go on
+	lookSoon  = 60 * time.Millisecond // after a move of the cursor, which may continue
 	lookEvery = 40 * time.Millisecond
 	lookSlow  = 200 * time.Millisecond // over ssh, where each frame is sent
 	lookAgain = 2 * time.Second        // after an error

@@ -151,7 +151,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// While the daemon does not answer, the dashboard shows that, keeps what it has, and goes on.
+// While the daemon does not answer, the dashboard shows that, keeps what it has, and continues.
 func TestDaemonAway(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 24)

@@ -9,7 +9,7 @@ type Colour string
 // The colours of marks.
 const (
 	Green  Colour = "green"  // working
-	Yellow Colour = "yellow" // a person is needed
+	Yellow Colour = "yellow" // a user is needed
 	Red    Colour = "red"    // failed
 	Cyan   Colour = "cyan"   // done
 	Dim    Colour = "dim"    // everything else

@@ -16,7 +16,7 @@ type LandingCondition struct {
 	Kind    agency.AlertKind
 	Cause   string
 	Entry   *agency.QueueEntry
-	Command string    // that has the landing go on
+	Command string    // that has the landing continue
 	At      time.Time // when it begins to hold; zero is at once
 }
 
@@ -191,7 +191,7 @@ func (w *Watchdog) remindLanding(ctx context.Context, a *agency.Alert, worker *W
 }
 
 // alertLanding opens the episode of a condition, or reopens it when the agent stirred meanwhile.
-// What only a person may do goes to the user at once.
+// What only a user may do goes to the user at once.
 func (w *Watchdog) alertLanding(ctx context.Context, worker *Worker, c *LandingCondition, now time.Time) (*agency.Alert, error) {
 	r := worker.Run
 	data, err := json.Marshal(map[string]any{

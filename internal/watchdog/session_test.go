@@ -365,7 +365,7 @@ func TestQuietSessionIsNotLookedAt(t *testing.T) {
 	})
 }
 
-// waitsAgain has the agents of a session go on and wait again, if they wait, and returns how many
+// waitsAgain has the agents of a session continue and wait again, if they wait, and returns how many
 // notifications that makes.
 func (w *world) waitsAgain(p *plan, reasons map[string]bool) int {
 	if !reasons["waiting: no leave"] {

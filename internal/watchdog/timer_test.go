@@ -169,7 +169,7 @@ func TestTimerSkips(t *testing.T) {
 			},
 			why: "its model failed: rate limit",
 		},
-		"a person types": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "the user is typing") }, why: "the user is typing"},
+		"a user types":   {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInputRefused, "the user is typing") }, why: "the user is typing"},
 		"a closed input": {set: func(c *clockwork) { c.err = agency.Errorf(agency.CodeInvalidState, "its input is closed") }, why: "its input is closed", fail: true},
 	} {
 		t.Run(name, func(t *testing.T) {

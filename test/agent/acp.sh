@@ -1,7 +1,7 @@
 #!/bin/sh
 # acp.sh speaks the Agent Client Protocol: in each turn it asks once whether it may run "make", and
 # ends the turn after the answer; when a message says "read it", it wants to read a file first, and
-# goes on after the reply, and "eat it" makes it fill the memory. It takes a message each time that it is written. It writes heard.txt
+# continues after the reply, and "eat it" makes it fill the memory. It takes a message each time that it is written. It writes heard.txt
 # about what it took.
 field() { printf '%s' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
 say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # claude.sh speaks the control protocol of Claude Code: it takes each message, asks once whether it may
 # run "make", and rests after the answer; when a message says "read it", it makes a request of another
-# kind first, and goes on after the reply. It writes work.txt first, and heard.txt about what it took.
+# kind first, and continues after the reply. It writes work.txt first, and heard.txt about what it took.
 case " $* " in
 *" --input-format stream-json "*) ;;
 *) echo '2.1.329 (Claude Code)'; exit ;;

@@ -252,7 +252,7 @@ func (f *fixture) killWrapper(run api.Run) {
 }
 
 // The wrapper is killed at each step: while the model works, while a request is open, and after the
-// answer. The agent and its conversation go on, and hear everything once.
+// answer. The agent and its conversation continue, and hear everything once.
 // The next wrapper finds a sandbox and its agent, too.
 func protocolSandbox(t *testing.T, binary string, a agent) {
 	f := newFixture(t, binary, a, []modelserver.Turn{touch, {Text: "It is made."}})

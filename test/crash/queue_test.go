@@ -11,7 +11,7 @@ import (
 // which it reaches them.
 var queuePoints = []string{"queue.checked", "queue.landing", "land.recorded", "land.pinned", "land.moved", "land.merged", "queue.landed"}
 
-// A queue whose daemon is killed goes on with the next one: every run lands once, in order, and the
+// A queue whose daemon is killed continues with the next one: every run lands once, in order, and the
 // branch never stands between them.
 func TestQueue(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestQueue(t *testing.T) {
 }
 
 // conflictPoints are the points where an agent is asked to solve a conflict, beginPoints those where
-// a new run goes on with the work of a removed one.
+// a new run continues the work of a removed one.
 var (
 	conflictPoints = []string{"queue.conflict", "queue.asked"}
 	beginPoints    = []string{"queue.begun", "queue.asked"}

@@ -139,7 +139,7 @@ func outside(t *testing.T, f *fixture.Fixture) target {
 	return target{Dir: "/nonexistent", Process: os.Getpid(), TCP: server.Listener.Addr().String(), UDP: udp.LocalAddr().String(), Abstract: name}
 }
 
-// An agent that is refused a host goes on, and the user allows it the host meanwhile: for the
+// An agent that is refused a host continues, and the user allows it the host meanwhile: for the
 // attempt, or for all runs by the user's own configuration.
 func TestSandboxAllowsLater(t *testing.T) {
 	t.Parallel()

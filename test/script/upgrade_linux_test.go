@@ -26,7 +26,7 @@ func (s started) asks() bool {
 	return false
 }
 
-// Commands of an older agency that only read do not keep its daemon from being replaced. They go on
+// Commands of an older agency that only read do not keep its daemon from being replaced. They continue
 // with the newer one, which has the same operations.
 func TestReadersOutliveUpgrade(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func (s started) printed() string {
 	return string(text)
 }
 
-// Runs of an older agency go on under a newer one, and back: the commands replace the daemon, but
+// Runs of an older agency continue under a newer one, and back: the commands replace the daemon, but
 // not while a request waits for it.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestUpgrade(t *testing.T) {
 	await(t, "the run heard it", func() bool { return strings.Contains(f.Agency("logs", "first").Stdout, "heard the newer one") })
 	must(f.Agency("run", "--runner", "shell", "--name", "second", "--prompt", task))
 
-	// Back: a program that cannot read the record says so, and what to do; the newer daemon goes on.
+	// Back: a program that cannot read the record says so, and what to do; the newer daemon continues.
 	if os.Getenv("AGENCY_BEFORE_RECORD") == "older" {
 		r := f.Command("", old, "ls")
 		if newer := version(); r.Exit != agency.ExitConflict || newer == older || !strings.Contains(r.Stderr, "cannot read its record") ||
@@ -146,7 +146,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 // keepsRequest checks that a request that changes something is not lost: the newer program says so,
-// and how to go on.
+// and how to continue.
 func keepsRequest(t *testing.T, f *fixture.Fixture, old, task string) {
 	t.Helper()
 	hook := filepath.Join(f.Repo, ".git", "hooks", "post-checkout")

@@ -113,7 +113,7 @@ func (w *listWatch) run(ctx context.Context, command string, r *api.Run) {
 	w.keys.Take()
 }
 
-// suspend stops the command until the user's shell continues it. In the background it goes on as
+// suspend stops the command until the user's shell continues it. In the background it continues as
 // without keys: it prints lines, and the terminal is the shell's.
 func (w *listWatch) suspend() {
 	if !w.left {

@@ -148,7 +148,7 @@ func queueRow(item *api.QueueItem, now time.Time, cut *bool) []string {
 	return []string{place, term.SafeLine(e.Run), term.SafeLine(e.Target), string(e.State), duration.Short(now.Sub(e.ChangedAt)), why}
 }
 
-// paused returns that a queue is paused and how it goes on: in one line, or in two where columns, if
+// paused returns that a queue is paused and how it continues: in one line, or in two where columns, if
 // not 0, are too few.
 func paused(target string, columns int) string {
 	what, then := "the queue of "+term.SafeLine(target)+" is paused;", "continue: agency queue resume --into "+plain.ShellWord(target)

@@ -88,8 +88,8 @@ func (k *Keys) Release() { _ = term.Restore(int(k.in.Fd()), k.was) }
 func (k *Keys) Take() { _, _ = term.MakeRaw(int(k.in.Fd())) }
 
 // Suspend gives the terminal back and stops the processes of the command, as ctrl-z does where no
-// program reads keys. It returns when they go on, with the terminal taken again; it reports false,
-// and has not taken it, when they go on in the background. No key may be asked for.
+// program reads keys. It returns when they continue, with the terminal taken again; it reports false,
+// and has not taken it, when they continue in the background. No key may be asked for.
 func (k *Keys) Suspend() (foreground bool) {
 	k.Release()
 	again := make(chan os.Signal, 1)

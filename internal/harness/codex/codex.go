@@ -104,7 +104,7 @@ func serve(r agency.CommandRequest) agency.Command {
 	return agency.Command{Argv: append(args, settingsOf(r.Runner.Args)...), Opening: agent.Opening, ConversationID: resumed(r)}
 }
 
-// resumed returns the conversation that an attempt goes on with. Codex makes the ids of its
+// resumed returns the conversation that an attempt continues. Codex makes the ids of its
 // conversations.
 func resumed(r agency.CommandRequest) string {
 	if !r.Resume {

@@ -324,7 +324,7 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 			result = map[string]any{"action": "accept", "content": map[string]any{}}
 		}
 	default:
-		result = map[string]any{"decision": "decline"} // which lets the turn go on
+		result = map[string]any{"decision": "decline"} // which lets the turn continue
 		if allow {
 			result["decision"] = "accept"
 		}
