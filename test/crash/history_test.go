@@ -364,7 +364,8 @@ func (h *history) left(name string) bool {
 			h.try("queue", "resume", name)
 		}
 	case agency.EntryConflict:
-		if e.Asked != agency.AskedNot && h.ended(name) {
+		// An agent that has committed since is asked again if that is not enough.
+		if e.Asked != agency.AskedNot && h.ended(name) && e.Source == h.git("rev-parse", h.run(name).Branch) {
 			h.solve(name, e.Source)
 		}
 	case agency.EntryQueued, agency.EntryChecking, agency.EntryReady, agency.EntryLanding: // its turn comes
