@@ -91,7 +91,9 @@ func (q *Query) RunsWithIDs(ctx context.Context, dir string, ids []agency.RunID,
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, runs...)
+		if len(runs) == 1 && runs[0].ID == id { // a name or a handle is no id
+			all = append(all, runs...)
+		}
 	}
 	return all, nil
 }
