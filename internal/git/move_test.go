@@ -303,3 +303,25 @@ func TestSettleMoveThatAlmostEnded(t *testing.T) {
 	}
 	sh(t, m.repo.Root, "commit", "-q", "--allow-empty", "-m", "on top")
 }
+
+// A git that was killed as it moved the branch leaves the lock of HEAD. When the user takes one of
+// the files back before that is settled, the others are taken back too, and the lock with them.
+func TestSettleMoveThatTheUserTookBack(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	sh(t, m.repo.Root, "read-tree", "-m", "-u", "main", m.to)
+	lock := filepath.Join(m.repo.CommonDir, "HEAD.lock")
+	write(t, lock, "")
+	sh(t, m.repo.Root, "reset", "-q", "--", "a")
+	sh(t, m.repo.Root, "checkout", "-q", "--", "a")
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Errorf("moved: %v, %v", moved, err)
+	}
+	if _, err := os.Lstat(lock); err == nil {
+		t.Error("the lock is still there")
+	}
+	if left := sh(t, m.repo.Root, "status", "--porcelain"); left != "" {
+		t.Errorf("the checkout differs: %s", left)
+	}
+	check(t, m.git.FastForward(t.Context(), m.repo, m.repo.Root, "main", m.from, m.to, "land"))
+}

@@ -79,7 +79,7 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	if err := c.unlockOrigHead(ctx, from, since); err != nil {
 		return false, err
 	}
-	return false, c.takeBack(ctx, s, files, to, since)
+	return false, c.takeBack(ctx, s, files, index, to, since)
 }
 
 // removeHeadLocks removes what a git left that was killed when it moved the ref of a checkout.
@@ -162,9 +162,10 @@ func (s *saver) staged(ctx context.Context) (map[string]string, error) {
 	return index, err
 }
 
-// takeBack makes the files as they were that a git moved before it was killed.
-func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.ChangedFile, to string, since time.Time) error {
-	restore, remove, unclear := []string{}, []string{}, []string{}
+// takeBack makes the files, and what the index has of them, as they were before a git moved them that
+// was killed. The user may have taken some of them back.
+func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.ChangedFile, index map[string]string, to string, since time.Time) error {
+	restore, remove, unstage, unclear := []string{}, []string{}, []string{}, []string{}
 	begun := false
 	for _, f := range files {
 		state, err := c.stateOf(ctx, s, f, to, since)
@@ -180,6 +181,9 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 		case state == fileUnclear:
 			unclear = append(unclear, f.Path)
 		}
+		if index[f.Path] == f.To {
+			unstage = append(unstage, f.Path)
+		}
 	}
 	if !begun {
 		return nil
@@ -187,15 +191,18 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 	if len(unclear) > 0 {
 		return overwritten(c, unclear, "are neither as before nor as after the landing that was cut off")
 	}
-	if err := removeLock(ctx, filepath.Join(c.site.gitDir, "index.lock"), since); err != nil {
-		return err
+	for _, lock := range []string{"index.lock", "HEAD.lock"} {
+		if err := removeLock(ctx, filepath.Join(c.site.gitDir, lock), since); err != nil {
+			return err
+		}
+	}
+	if len(unstage) > 0 {
+		if err := c.feed(ctx, unstage, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+			return err
+		}
 	}
 	if len(restore) > 0 {
-		_, err := c.git.do(ctx, call{
-			dir: c.path, site: c.site, input: lines0(restore), settings: c.sparse,
-			args: []string{"checkout-index", "--force", "-u", "-z", "--stdin"},
-		})
-		if err != nil {
+		if err := c.feed(ctx, restore, "checkout-index", "--force", "-u", "-z", "--stdin"); err != nil {
 			return err
 		}
 	}
@@ -215,6 +222,12 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 		}
 	}
 	return nil
+}
+
+// feed runs git in the checkout with paths as its input.
+func (c *checkout) feed(ctx context.Context, paths []string, args ...string) error {
+	_, err := c.git.do(ctx, call{dir: c.path, site: c.site, args: args, input: lines0(paths), settings: c.sparse, env: []string{"GIT_LITERAL_PATHSPECS=1"}})
+	return err
 }
 
 type fileState int
