@@ -287,12 +287,16 @@ func (l *Lander) moveTarget(ctx context.Context, repo agency.Repo, landing *agen
 	return l.Git.FastForward(ctx, repo, landing.Worktree, landing.Target, landing.MoveFrom, landing.MoveTo, reason)
 }
 
-// giveUp records that nothing was moved. What cannot be recorded now is settled by the next daemon.
+// giveUp removes the refs of a landing that moved nothing, and then records that it failed: nobody
+// looks at the refs of one that has failed. What cannot be done now is settled by the next daemon.
 func (l *Lander) giveUp(ctx context.Context, repo agency.Repo, landing *agency.Landing, why error) {
-	failed, err := l.Store.SettleLanding(ctx, landing.ID, agency.LandingFailed, agency.AsError(why).Message, agency.LandingGivenUp)
+	err := l.Git.Unpin(ctx, repo, pins(landing.ID)...)
 	if err == nil {
-		*landing = *failed
-		err = l.Git.Unpin(ctx, repo, pins(landing.ID)...)
+		killpoint.At("land.unpinned")
+		var failed *agency.Landing
+		if failed, err = l.Store.SettleLanding(ctx, landing.ID, agency.LandingFailed, agency.AsError(why).Message, agency.LandingGivenUp); err == nil {
+			*landing = *failed
+		}
 	}
 	if err != nil {
 		l.Log.Warn("give up a landing", "landing", landing.ID, "err", err)

@@ -18,6 +18,14 @@ type faulty struct {
 	moved  func() error // afterwards
 	settle error
 	branch error
+	unpin  error
+}
+
+func (f *faulty) Unpin(ctx context.Context, repo agency.Repo, refs ...string) error {
+	if f.unpin != nil {
+		return f.unpin
+	}
+	return f.Git.Unpin(ctx, repo, refs...)
 }
 
 func (f *faulty) FastForward(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
@@ -126,6 +134,25 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Errorf("the next attempt: %v", err)
 	}
 	b.states(agency.LandingUndone)
+}
+
+// A landing whose refs cannot be removed stays open, so that the next attempt removes them.
+func TestRefsOfALandingThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	f := b.faults()
+	b.write(b.worktree, "new.txt", "of the run\n")
+	f.move = func() error { return errKilled }
+	f.unpin = errKilled
+	if _, err := b.land(agency.LandingSettings{}); !agency.IsCode(err, agency.CodeTargetDirty) {
+		t.Errorf("a git that was killed before it moved: %v", err)
+	}
+	b.states(agency.LandingMoving)
+	f.move, f.unpin = nil, nil
+	if _, err := b.land(agency.LandingSettings{}); err != nil {
+		t.Errorf("the next attempt: %v", err)
+	}
+	b.states(agency.LandingFailed, agency.LandingLanded)
 }
 
 // A git that fails is no refusal: where git shows that it moved the target, the landing is done,
