@@ -214,3 +214,57 @@ func TestTargetOfTheBase(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
+
+// store is a record that tells when a landing was settled.
+type store struct {
+	*record
+	settled chan struct{}
+}
+
+func (s *store) OpenLandings(context.Context) ([]agency.Landing, error) {
+	open := slices.Clone(s.landings)
+	return slices.DeleteFunc(open, func(l agency.Landing) bool { return l.State != agency.LandingMoving }), nil
+}
+
+func (s *store) SettleLanding(ctx context.Context, id agency.LandingID, state agency.LandingState, reason string, event agency.EventType) (*agency.Landing, error) {
+	defer close(s.settled)
+	return s.record.SettleLanding(ctx, id, state, reason, event)
+}
+
+// busy is a git whose user is at work in the checkout when a daemon looks first.
+type busy struct {
+	lander.Git
+	tried bool
+}
+
+func (b *busy) SettleMove(ctx context.Context, repo agency.Repo, worktree, branch, from, to string, since time.Time) (bool, error) {
+	if !b.tried {
+		b.tried = true
+		return false, agency.Errorf(agency.CodeTargetDirty, "some files are neither as before nor as after")
+	}
+	return b.Git.SettleMove(ctx, repo, worktree, branch, from, to, since)
+}
+
+// A landing that a daemon cannot settle when it starts is settled later, without another command.
+func TestSettlesLater(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	f := b.faults()
+	b.write(b.worktree, "new.txt", "of the run\n")
+	f.moved, f.settle = func() error { return errKilled }, errKilled
+	_, err := b.land(agency.LandingSettings{})
+	open(t, err, "agency merge work")
+
+	s := &store{b.rec, make(chan struct{})}
+	b.lander.Git, b.lander.Store = &busy{Git: f.Git}, s
+	if err := b.lander.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.settled:
+	case <-time.After(time.Minute):
+		t.Error("the landing stays open")
+	}
+	b.lander.Stop()
+	b.states(agency.LandingLanded)
+}

@@ -2,24 +2,52 @@ package lander
 
 import (
 	"context"
+	"time"
 
 	"agency"
 )
 
-// settleAll settles the landings that an earlier daemon left open. One that cannot be settled now
-// is tried again when its run is landed again, and by the next daemon.
+// settleAll settles the landings that an earlier daemon left open. One that cannot be settled now,
+// because the user works in the checkout perhaps, is tried again later.
 func (l *Lander) settleAll(ctx context.Context) {
+	told := map[agency.LandingID]string{}
+	left := l.settleOpen(ctx, told)
+	l.cleanUpAll(ctx)
+	for wait := firstPause; left; wait = min(2*wait, lastPause) {
+		select {
+		case <-time.After(wait):
+			left = l.settleOpen(ctx, told)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// The pauses between two attempts to settle landings.
+const (
+	firstPause = time.Second
+	lastPause  = 5 * time.Minute
+)
+
+// settleOpen tries to settle each open landing, and reports whether one is left. It logs an error
+// that it has not told before.
+func (l *Lander) settleOpen(ctx context.Context, told map[agency.LandingID]string) (left bool) {
 	open, err := l.Store.OpenLandings(ctx)
 	if err != nil {
 		l.Log.Error("read open landings", "err", err)
-		return
+		return true
 	}
 	for i := range open {
+		id := open[i].ID
 		if err := l.settleHeld(ctx, &open[i]); err != nil && ctx.Err() == nil {
-			l.Log.Error("settle a landing", "landing", open[i].ID, "err", err)
+			left = true
+			if told[id] != err.Error() {
+				told[id] = err.Error()
+				l.Log.Error("settle a landing", "landing", id, "err", err)
+			}
 		}
 	}
-	l.cleanUpAll(ctx)
+	return left
 }
 
 // cleanUpAll removes the runs that an earlier daemon was to remove because they had landed. Without
