@@ -325,3 +325,28 @@ func TestSettleMoveThatTheUserTookBack(t *testing.T) {
 	}
 	check(t, m.git.FastForward(t.Context(), m.repo, m.repo.Root, "main", m.from, m.to, "land"))
 }
+
+// A commit that the user makes while git moves the files keeps the branch from moving. The files are
+// taken back then, but not those that the user committed.
+func TestSettleMoveThatTheUserOvertook(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	sh(t, m.repo.Root, "read-tree", "-m", "-u", "main", m.to)
+	write(t, m.path("users"), "of the user\n")
+	sh(t, m.repo.Root, "add", "users", "a")
+	sh(t, m.repo.Root, "commit", "-qm", "overtakes", "--", "users", "a")
+	lock := filepath.Join(m.repo.CommonDir, "HEAD.lock")
+	write(t, lock, "")
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Errorf("moved: %v, %v", moved, err)
+	}
+	if _, err := os.Lstat(lock); err == nil {
+		t.Error("the lock is still there")
+	}
+	if left := sh(t, m.repo.Root, "status", "--porcelain"); left != "" {
+		t.Errorf("the checkout differs: %s", left)
+	}
+	if m.read("a") != "changed\n" {
+		t.Errorf("a holds %q, which the user did not commit", m.read("a"))
+	}
+}

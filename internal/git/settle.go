@@ -19,9 +19,10 @@ import (
 // worktree, and reports whether the branch has moved. worktree is empty when none has it checked
 // out. It knows by what git has how far the move was, and waits for a git of agency's that is still
 // at work. Of one that was killed it removes the locks, and puts back the files, that were written
-// since a time, when the checkout proves that they are its own. E_TARGET_DIRTY: some files are
-// neither as before nor as after; they are in the detail "files". After any error it is not known
-// whether the branch has moved.
+// since a time, when the checkout proves that they are its own. So it does where the user committed
+// meanwhile, which keeps the branch from moving. E_TARGET_DIRTY: some files are neither as before nor
+// as after; they are in the detail "files". After any error it is not known whether the branch has
+// moved.
 func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, branch, from, to string, since time.Time) (moved bool, err error) {
 	// With the claim, no git of agency's is at work on the branch.
 	held, err := g.claim(ctx, refOf{repo.CommonDir, "refs/heads/" + branch})
@@ -33,11 +34,13 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	if err != nil {
 		return false, err
 	}
+	if now == to {
+		unlockHead(ctx, repo, worktree, since)
+	}
 	if now != from {
-		if now == to {
-			unlockHead(ctx, repo, worktree, since)
+		if moved, err := g.hasMoved(ctx, repo, now, from, to); err != nil || moved {
+			return moved, err
 		}
-		return g.hasMoved(ctx, repo, now, from, to)
 	}
 	if worktree == "" {
 		return false, nil
@@ -49,13 +52,13 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	if err != nil {
 		return false, err
 	}
-	switch err := c.check(ctx, from); {
+	switch err := c.check(ctx, now); {
 	case refused(err):
 		return false, nil // something else is checked out there now
 	case err != nil:
 		return false, err
 	}
-	files, err := g.history.Changed(ctx, repo, from, to)
+	files, err := g.movedFiles(ctx, repo, from, to, now)
 	if err != nil {
 		return false, err
 	}
@@ -68,7 +71,7 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	if err != nil {
 		return false, err
 	}
-	if !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path] != f.To }) {
+	if now == from && !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path] != f.To }) {
 		if err := removeHeadLocks(ctx, c.site.gitDir, since); err != nil {
 			return false, err
 		}
@@ -80,6 +83,21 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, err
 	}
 	return false, c.takeBack(ctx, s, files, index, to, since)
+}
+
+// movedFiles returns the files that a move changes and that are, where the branch is now, as they
+// were before: the user may have committed others while git moved the files.
+func (g *Checkouts) movedFiles(ctx context.Context, repo agency.Repo, from, to, now string) ([]agency.ChangedFile, error) {
+	files, err := g.history.Changed(ctx, repo, from, to)
+	if err != nil || now == from {
+		return files, err
+	}
+	theirs, err := g.history.Changed(ctx, repo, from, now)
+	taken := map[string]bool{}
+	for _, f := range theirs {
+		taken[f.Path] = true
+	}
+	return slices.DeleteFunc(files, func(f agency.ChangedFile) bool { return taken[f.Path] }), err
 }
 
 // removeHeadLocks removes what a git left that was killed when it moved the ref of a checkout.

@@ -128,7 +128,7 @@ func (h *history) try(args ...string) bool {
 
 // historyPoints are the points at which a daemon may die.
 var historyPoints = slices.Concat(queuePoints, []string{
-	"checks.worktree", "checks.prepared", "check.started", "check.ended", "check.recorded", "land.checked", "land.recorded-landed",
+	"checks.worktree", "checks.prepared", "check.started", "check.ended", "check.recorded", "land.checked", "land.unpinned", "land.recorded-landed",
 })
 
 // step does one random thing.
@@ -279,10 +279,22 @@ func (h *history) check() {
 	}
 }
 
+// await waits for a condition, and tells what was done when that is in vain.
+func (h *history) await(what string, met func() bool) {
+	h.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.t.Errorf("waited in vain for %s", what)
+			h.fail()
+		}
+	}
+}
+
 func (h *history) fail() {
 	h.t.Helper()
-	h.t.Fatalf("make crash-queue N=1 SEED=%s\n%s\n\n%s\n\nthe log:\n%s", filepath.Base(h.t.Name()), strings.Join(h.did, "\n"),
-		h.f.Command("", "git", "log", "--graph", "--oneline", "--decorate", "--all", "-40").Stdout, h.log())
+	h.t.Fatalf("make crash-queue N=1 SEED=%s\n%s\n\n%s\n%s\n%s\nthe log:\n%s", filepath.Base(h.t.Name()), strings.Join(slices.Compact(h.did), "\n"),
+		h.f.Command("", "git", "log", "--graph", "--oneline", "--decorate", "--all", "-40").Stdout,
+		h.f.Command("", "git", "status", "--porcelain").Stdout, h.f.Command("", "find", ".git", "-name", "*.lock").Stdout, h.log())
 }
 
 // entry returns the newest entry of a run; nil when there is none, or no daemon tells.
