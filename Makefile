@@ -88,6 +88,10 @@ lint: ## check style and the import rules
 bench: deps build ## measure the bars of docs/benchmarks.md; BASE=COMMIT measures that in turns with this one
 	$(GO) run ./test/bench -agency bin/agency $(if $(BASE),-compare $(BASE))
 
+.PHONY: bench-peers
+bench-peers: deps build ## build claude-squad and agent-deck where they can be had, and measure them beside agency
+	$(GO) run ./test/bench -agency bin/agency -only peers
+
 .PHONY: picture
 picture: deps build ## draw docs/ls.svg, the picture of the README
 	@sh scripts/picture.sh bin/agency > docs/ls.svg

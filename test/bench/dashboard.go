@@ -12,7 +12,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// dashboard is agency tui on a terminal that this program reads.
+// dashboard is agency tui, or a peer's screen, on a terminal that this program reads.
 type dashboard struct {
 	cmd    *exec.Cmd
 	tty    *os.File
@@ -28,13 +28,18 @@ type chunk struct {
 }
 
 // openDashboard starts agency tui. The caller closes it.
-func openDashboard(ctx context.Context, w *world, repo string, columns, rows uint16, env ...string) (*dashboard, error) {
+func openDashboard(ctx context.Context, w *world, repo string, env ...string) (*dashboard, error) {
+	return openFace(ctx, repo, append(slices.Clip(w.env), env...), w.agency, "tui")
+}
+
+// openFace starts a program on a terminal. The caller closes it.
+func openFace(ctx context.Context, dir string, env []string, argv ...string) (*dashboard, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, w.agency, "tui")
-	cmd.Dir, cmd.Env = repo, append(append(slices.Clip(w.env), "TERM=xterm-256color"), env...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, append(slices.Clip(env), "TERM=xterm-256color")
 	d := &dashboard{cmd: cmd, began: time.Now(), chunks: make(chan chunk, 1<<12), cancel: cancel}
 	var err error
-	if d.tty, err = pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
+	if d.tty, err = pty.StartWithSize(cmd, &pty.Winsize{Rows: tuiRows, Cols: tuiColumns}); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -47,9 +52,24 @@ func openDashboard(ctx context.Context, w *world, repo string, columns, rows uin
 				return // it ended
 			}
 			d.chunks <- chunk{buf[:n], time.Now()}
+			d.reply(buf[:n])
 		}
 	}()
 	return d, nil
+}
+
+// reply answers what programs ask a terminal when they start: its colours, and where the cursor is.
+// Some wait for it for seconds.
+func (d *dashboard) reply(text []byte) {
+	for _, q := range []struct{ question, answer string }{
+		{"\x1b]10;?", "\x1b]10;rgb:ffff/ffff/ffff\x1b\\"},
+		{"\x1b]11;?", "\x1b]11;rgb:0000/0000/0000\x1b\\"},
+		{"\x1b[6n", "\x1b[1;1R"},
+	} {
+		if bytes.Contains(text, []byte(q.question)) {
+			_ = d.press(q.answer) // to one that has ended
+		}
+	}
 }
 
 func (d *dashboard) close() {
@@ -75,13 +95,13 @@ func (d *dashboard) until(ctx context.Context, text string) (time.Time, error) {
 		select {
 		case c, ok := <-d.chunks:
 			if !ok {
-				return time.Time{}, fmt.Errorf("agency tui ended before it showed %q; it showed %q", text, seen)
+				return time.Time{}, fmt.Errorf("%s ended before it showed %q; it showed %q", d.cmd, text, seen)
 			}
 			if seen = append(seen, c.text...); bytes.Contains(seen, []byte(text)) {
 				return c.at, nil
 			}
 		case <-timeout:
-			return time.Time{}, fmt.Errorf("agency tui did not show %q within %s; it showed %q", text, limit, seen)
+			return time.Time{}, fmt.Errorf("%s did not show %q within %s; it showed %q", d.cmd, text, limit, seen)
 		case <-ctx.Done():
 			return time.Time{}, ctx.Err()
 		}
@@ -96,7 +116,7 @@ func (d *dashboard) quiet(ctx context.Context, still time.Duration) (first time.
 		select {
 		case c, ok := <-d.chunks:
 			if !ok {
-				return first, size, fmt.Errorf("agency tui ended")
+				return first, size, fmt.Errorf("%s ended", d.cmd)
 			}
 			if size == 0 {
 				first = c.at
@@ -117,7 +137,7 @@ func (d *dashboard) during(ctx context.Context, window time.Duration) (int, erro
 		select {
 		case c, ok := <-d.chunks:
 			if !ok {
-				return size, fmt.Errorf("agency tui ended")
+				return size, fmt.Errorf("%s ended", d.cmd)
 			}
 			size += len(c.text)
 		case <-over:

@@ -58,27 +58,29 @@ func (b *bench) reps(full, quick int) int {
 type section struct {
 	name, title string
 	run         func(context.Context, *bench) error
+	asked       bool // it is measured only when it is asked for
 }
 
 func sections() []section {
 	return []section{
-		{"program", "the program itself", measureProgram},
-		{"create", "create: agency run until it returns, against git worktree add + tmux new-session", measureCreate},
-		{"sandbox", "create in a sandbox, against the level worktree", measureSandbox},
-		{"land", "bring work home: agency merge, against plain git", measureLand},
-		{"list", "look: whole processes, median (fastest)", measureList},
-		{"tui", "the dashboard, 160 by 50", measureTUI},
-		{"idle", "idle daemon", measureIdle},
-		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt},
-		{"first", "the first answer after a kill", measureFirst},
-		{"hooks", "evidence of busy agents", measureHooks},
-		{"watchdog", "a run needs the user", measureWatchdog},
-		{"wrapper", "wrapper throughput", measureWrapper},
-		{"latency", "from a change to a client that waits for it", measureLatency},
-		{"session", "session updates by external writers, against the lock and the file that they replace", measureSessions},
-		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule},
-		{"scale", "how each cost grows with the live runs", measureScale},
-		{"record", "how each cost grows with the ended runs in the record", measureRecord},
+		{"program", "the program itself", measureProgram, false},
+		{"create", "create: agency run until it returns, against git worktree add + tmux new-session", measureCreate, false},
+		{"sandbox", "create in a sandbox, against the level worktree", measureSandbox, false},
+		{"land", "bring work home: agency merge, against plain git", measureLand, false},
+		{"list", "look: whole processes, median (fastest)", measureList, false},
+		{"tui", "the dashboard, 160 by 50", measureTUI, false},
+		{"idle", "idle daemon", measureIdle, false},
+		{"adopt", "live wrappers come back to a daemon that starts after a kill", measureAdopt, false},
+		{"first", "the first answer after a kill", measureFirst, false},
+		{"hooks", "evidence of busy agents", measureHooks, false},
+		{"watchdog", "a run needs the user", measureWatchdog, false},
+		{"wrapper", "wrapper throughput", measureWrapper, false},
+		{"latency", "from a change to a client that waits for it", measureLatency, false},
+		{"session", "session updates by external writers, against the lock and the file that they replace", measureSessions, false},
+		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule, false},
+		{"scale", "how each cost grows with the live runs", measureScale, false},
+		{"record", "how each cost grows with the ended runs in the record", measureRecord, false},
+		{"peers", "beside other programs that run coding agents; the comparison is agency", measurePeers, true},
 	}
 }
 
@@ -126,7 +128,7 @@ func measure(ctx context.Context, program string, quick bool, only, compare stri
 	fmt.Printf("%s, %s/%s, %d cores\n", began.Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	for _, s := range sections() {
 		switch {
-		case only != "" && only != s.name:
+		case only == "" && s.asked, only != "" && only != s.name:
 		case other != "":
 			err = b.inTurns(ctx, s, compare, other)
 		default:

@@ -39,7 +39,7 @@ func manyRuns(ctx context.Context, b *bench) error {
 func firstFrames(ctx context.Context, b *bench, w *world, f *filling) error {
 	var took samples
 	for i := range b.reps(20, 5) + 1 {
-		d, err := openDashboard(ctx, w, f.repo, tuiColumns, tuiRows)
+		d, err := openDashboard(ctx, w, f.repo)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func atWork(ctx context.Context, b *bench, w *world, f *filling) error {
 	if _, err := ask(&f.runs[0], probe(0)); err != nil { // the one that needs the user is on top
 		return err
 	}
-	d, err := openDashboard(ctx, w, f.repo, tuiColumns, tuiRows)
+	d, err := openDashboard(ctx, w, f.repo)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ while :; do i=$((i+1)); echo "● Bash(go test -run Test$i ./...)"; sleep 0.05; 
 	if _, err := w.startRun(ctx, repo, script); err != nil {
 		return err
 	}
-	d, err := openDashboard(ctx, w, repo, tuiColumns, tuiRows, "SSH_TTY=/dev/pts/0")
+	d, err := openDashboard(ctx, w, repo, "SSH_TTY=/dev/pts/0")
 	if err != nil {
 		return err
 	}
