@@ -67,22 +67,28 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, err
 	}
 	defer s.close()
-	index, err := s.staged(ctx)
-	if err != nil {
-		return false, err
+	whole := func() (bool, error) { // whether the index is moved; what is missing then is the ref
+		index, err := s.staged(ctx)
+		return now == from && !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path] != f.To }), err
 	}
-	if now == from && !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path] != f.To }) {
+	there, err := whole()
+	if there && err == nil {
 		if err := removeHeadLocks(ctx, c.site.gitDir, since); err != nil {
 			return false, err
 		}
-		// Files and index are moved; what is missing is the ref.
+		there, err = whole() // the user may have taken a file back meanwhile
+	}
+	if err != nil {
+		return false, err
+	}
+	if there {
 		err := g.refs.MoveBranch(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
 		return err == nil, err
 	}
 	if err := c.unlockOrigHead(ctx, from, since); err != nil {
 		return false, err
 	}
-	return false, c.takeBack(ctx, s, files, index, to, since)
+	return false, c.takeBack(ctx, s, files, to, since)
 }
 
 // movedFiles returns the files that a move changes and that are, where the branch is now, as they
@@ -182,54 +188,43 @@ func (s *saver) staged(ctx context.Context) (map[string]string, error) {
 
 // takeBack makes the files, and what the index has of them, as they were before a git moved them that
 // was killed. The user may have taken some of them back.
-func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.ChangedFile, index map[string]string, to string, since time.Time) error {
-	restore, remove, unstage, unclear := []string{}, []string{}, []string{}, []string{}
-	begun := false
-	for _, f := range files {
-		state, err := c.stateOf(ctx, s, f, to, since)
-		if err != nil {
-			return err
-		}
-		begun = begun || state == fileMoved
-		switch {
-		case state == fileMoved && f.From == "":
-			remove = append(remove, f.Path)
-		case state == fileMoved, state == fileMissing:
-			restore = append(restore, f.Path)
-		case state == fileUnclear:
-			unclear = append(unclear, f.Path)
-		}
-		if index[f.Path] == f.To {
-			unstage = append(unstage, f.Path)
-		}
-	}
-	if !begun {
-		return nil
-	}
-	if len(unclear) > 0 {
-		return overwritten(c, unclear, "are neither as before nor as after the landing that was cut off")
+func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.ChangedFile, to string, since time.Time) error {
+	found, err := c.find(ctx, s, files, to, since)
+	if err != nil || !found.begun {
+		return err
 	}
 	for _, lock := range []string{"index.lock", "HEAD.lock"} {
 		if err := removeLock(ctx, filepath.Join(c.site.gitDir, lock), since); err != nil {
 			return err
 		}
 	}
-	if len(unstage) > 0 {
-		if err := c.feed(ctx, unstage, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
-			return err
-		}
+	if found, err = c.find(ctx, s, files, to, since); err != nil { // that took a while, in which the user works
+		return err
 	}
-	if len(restore) > 0 {
-		if err := c.feed(ctx, restore, "checkout-index", "--force", "-u", "-z", "--stdin"); err != nil {
-			return err
-		}
+	if len(found.unclear) > 0 {
+		return overwritten(c, found.unclear, "are neither as before nor as after the landing that was cut off")
 	}
+	if err := c.feed(ctx, found.unstage, nil, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		return err
+	}
+	if err := c.feed(ctx, found.restore, nil, "checkout-index", "--force", "-z", "--stdin"); err != nil {
+		return err
+	}
+	// checkout-index can do this too, but it locks the index only after it has read it.
+	if err := c.feed(ctx, found.restore, []int{1}, "update-index", "-q", "--refresh"); err != nil {
+		return err
+	}
+	return c.removeFiles(found.remove)
+}
+
+// removeFiles removes files of the checkout, and the folders that are empty then.
+func (c *checkout) removeFiles(paths []string) error {
 	root, err := os.OpenRoot(c.path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	for _, path := range remove {
+	for _, path := range paths {
 		if err := root.Remove(path); err != nil && !missing(err) {
 			return err
 		}
@@ -242,9 +237,49 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 	return nil
 }
 
-// feed runs git in the checkout with paths as its input.
-func (c *checkout) feed(ctx context.Context, paths []string, args ...string) error {
-	_, err := c.git.do(ctx, call{dir: c.path, site: c.site, args: args, input: lines0(paths), settings: c.sparse, env: []string{"GIT_LITERAL_PATHSPECS=1"}})
+// cutOff is what a git that was killed left of a move: whether it began, the files to write or to
+// remove so that they are as before, those that the index has as after, and those that are neither.
+type cutOff struct {
+	begun                             bool
+	restore, remove, unstage, unclear []string
+}
+
+func (c *checkout) find(ctx context.Context, s *saver, files []agency.ChangedFile, to string, since time.Time) (cutOff, error) {
+	found := cutOff{}
+	index, err := s.staged(ctx)
+	if err != nil {
+		return found, err
+	}
+	for _, f := range files {
+		state, err := c.stateOf(ctx, s, f, to, since)
+		if err != nil {
+			return found, err
+		}
+		found.begun = found.begun || state == fileMoved
+		switch {
+		case state == fileMoved && f.From == "":
+			found.remove = append(found.remove, f.Path)
+		case state == fileMoved, state == fileMissing:
+			found.restore = append(found.restore, f.Path)
+		case state == fileUnclear:
+			found.unclear = append(found.unclear, f.Path)
+		}
+		if index[f.Path] == f.To {
+			found.unstage = append(found.unstage, f.Path)
+		}
+	}
+	return found, nil
+}
+
+// feed runs git in the checkout with paths as its input, unless there are none. The exit statuses in
+// answers are no failure.
+func (c *checkout) feed(ctx context.Context, paths []string, answers []int, args ...string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	_, err := c.git.do(ctx, call{
+		dir: c.path, site: c.site, args: args, input: lines0(paths), settings: c.sparse, env: []string{"GIT_LITERAL_PATHSPECS=1"}, answers: answers,
+	})
 	return err
 }
 
