@@ -350,3 +350,21 @@ func TestSettleMoveThatTheUserOvertook(t *testing.T) {
 		t.Errorf("a holds %q, which the user did not commit", m.read("a"))
 	}
 }
+
+// A file that a sparse checkout leaves out stays out when a move is taken back.
+func TestSettleMoveInASparseCheckout(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	sh(t, m.repo.Root, "sparse-checkout", "set", "--no-cone", "/*", "!/a")
+	sh(t, m.repo.Root, "read-tree", "-m", "-u", "main", m.to)
+	sh(t, m.repo.Root, "reset", "-q", "--", "sub/b") // or the index would be as after
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Errorf("moved: %v, %v", moved, err)
+	}
+	if left := sh(t, m.repo.Root, "status", "--porcelain"); left != "" {
+		t.Errorf("the checkout differs: %s", left)
+	}
+	if is := sh(t, m.repo.Root, "ls-files", "-t", "--", "a"); is != "S a" {
+		t.Errorf("the index has %q, and no file that is left out", is)
+	}
+}

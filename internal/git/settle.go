@@ -68,8 +68,8 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	}
 	defer s.close()
 	whole := func() (bool, error) { // whether the index is moved; what is missing then is the ref
-		index, err := s.staged(ctx)
-		return now == from && !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path] != f.To }), err
+		index, err := c.staged(ctx)
+		return now == from && !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path].file != f.To }), err
 	}
 	there, err := whole()
 	if there && err == nil {
@@ -173,14 +173,20 @@ func isGone(repo agency.Repo, worktree string) (bool, error) {
 	return false, err
 }
 
-// staged returns what the index has of each file, as a ChangedFile has it.
-func (s *saver) staged(ctx context.Context) (map[string]string, error) {
-	lines, err := s.paths(ctx, "ls-files", "--stage", "-z")
-	index := make(map[string]string, len(lines))
-	for _, line := range lines {
+// indexed is what the index has of a file.
+type indexed struct {
+	file   string // as a ChangedFile has it
+	sparse bool   // the checkout leaves it out
+}
+
+// staged returns what the index has of each file.
+func (c *checkout) staged(ctx context.Context) (map[string]indexed, error) {
+	out, err := c.git.do(ctx, call{dir: c.path, site: c.site, args: []string{"ls-files", "--stage", "-t", "-z"}})
+	index := map[string]indexed{}
+	for line := range strings.SplitSeq(out, "\x00") {
 		facts, path, _ := strings.Cut(line, "\t")
-		if fields := strings.Fields(facts); len(fields) == 3 {
-			index[path] = fields[0] + " " + fields[1]
+		if fields := strings.Fields(facts); len(fields) == 4 {
+			index[path] = indexed{fields[1] + " " + fields[2], fields[0] == "S"}
 		}
 	}
 	return index, err
@@ -198,20 +204,45 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 			return err
 		}
 	}
-	if found, err = c.find(ctx, s, files, to, since); err != nil { // that took a while, in which the user works
-		return err
+	// Meanwhile the user works, perhaps with a git that writes an index which it has read before.
+	for range 3 {
+		if found, err = c.find(ctx, s, files, to, since); err != nil {
+			return err
+		}
+		if len(found.unclear) > 0 {
+			return overwritten(c, found.unclear, "are neither as before nor as after the landing that was cut off")
+		}
+		if len(found.restore)+len(found.remove)+len(found.unstage) == 0 {
+			return nil
+		}
+		if err := c.apply(ctx, found); err != nil {
+			return err
+		}
 	}
-	if len(found.unclear) > 0 {
-		return overwritten(c, found.unclear, "are neither as before nor as after the landing that was cut off")
+	return targetBusy("another git is at work in %s", c.path).WithHint("try again")
+}
+
+// apply makes files, and what the index has of them, as they were before.
+func (c *checkout) apply(ctx context.Context, found cutOff) error {
+	// Other commands that do this, and checkout-index when it keeps the index, lock it only after they
+	// have read it: what the user stages at that moment would be gone.
+	for _, step := range []struct {
+		input []string
+		args  []string
+	}{
+		{found.unstage, []string{"update-index", "-z", "--index-info"}},
+		{found.sparse, []string{"update-index", "--skip-worktree", "-z", "--stdin"}},
+		{found.restore, []string{"checkout-index", "--force", "-z", "--stdin"}},
+	} {
+		if len(step.input) == 0 {
+			continue
+		}
+		if _, err := c.git.do(ctx, call{dir: c.path, site: c.site, args: step.args, input: lines0(step.input), settings: c.sparse}); err != nil {
+			return err
+		}
 	}
-	if err := c.feed(ctx, found.unstage, nil, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
-		return err
-	}
-	if err := c.feed(ctx, found.restore, nil, "checkout-index", "--force", "-z", "--stdin"); err != nil {
-		return err
-	}
-	// checkout-index can do this too, but it locks the index only after it has read it.
-	if err := c.feed(ctx, found.restore, []int{1}, "update-index", "-q", "--refresh"); err != nil {
+	refresh := []string{"update-index", "-q", "--refresh"} // 1: other files differ
+	if _, err := c.git.do(ctx, call{dir: c.path, site: c.site, args: refresh, settings: c.sparse, answers: []int{1}}); err != nil {
 		return err
 	}
 	return c.removeFiles(found.remove)
@@ -237,16 +268,18 @@ func (c *checkout) removeFiles(paths []string) error {
 	return nil
 }
 
-// cutOff is what a git that was killed left of a move: whether it began, the files to write or to
-// remove so that they are as before, those that the index has as after, and those that are neither.
+// cutOff is what a git that was killed left of a move.
 type cutOff struct {
-	begun                             bool
-	restore, remove, unstage, unclear []string
+	begun           bool
+	restore, remove []string // files that are not as before
+	unclear         []string // those that are neither as before nor as after
+	unstage         []string // entries of the index as they were before, for update-index
+	sparse          []string // files of these that the checkout leaves out
 }
 
 func (c *checkout) find(ctx context.Context, s *saver, files []agency.ChangedFile, to string, since time.Time) (cutOff, error) {
 	found := cutOff{}
-	index, err := s.staged(ctx)
+	index, err := c.staged(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -255,32 +288,30 @@ func (c *checkout) find(ctx context.Context, s *saver, files []agency.ChangedFil
 		if err != nil {
 			return found, err
 		}
+		entry := index[f.Path]
 		found.begun = found.begun || state == fileMoved
 		switch {
 		case state == fileMoved && f.From == "":
 			found.remove = append(found.remove, f.Path)
-		case state == fileMoved, state == fileMissing:
+		case state == fileMoved, state == fileMissing && !entry.sparse:
 			found.restore = append(found.restore, f.Path)
 		case state == fileUnclear:
 			found.unclear = append(found.unclear, f.Path)
 		}
-		if index[f.Path] == f.To {
-			found.unstage = append(found.unstage, f.Path)
+		if entry.file != f.To {
+			continue
+		}
+		before := f.From
+		if before == "" {
+			_, id, _ := strings.Cut(f.To, " ")
+			before = "0 " + strings.Repeat("0", len(id)) // removes the entry
+		}
+		found.unstage = append(found.unstage, before+"\t"+f.Path)
+		if entry.sparse && f.From != "" {
+			found.sparse = append(found.sparse, f.Path)
 		}
 	}
 	return found, nil
-}
-
-// feed runs git in the checkout with paths as its input, unless there are none. The exit statuses in
-// answers are no failure.
-func (c *checkout) feed(ctx context.Context, paths []string, answers []int, args ...string) error {
-	if len(paths) == 0 {
-		return nil
-	}
-	_, err := c.git.do(ctx, call{
-		dir: c.path, site: c.site, args: args, input: lines0(paths), settings: c.sparse, env: []string{"GIT_LITERAL_PATHSPECS=1"}, answers: answers,
-	})
-	return err
 }
 
 type fileState int
