@@ -160,8 +160,8 @@ func (l *landing) locks() []string {
 }
 
 // landingOperations are the landings of "target" and their undoing, in a branch that is checked out
-// nowhere and in one that the user has checked out, with changes; a landing that is checked, and
-// one after which the run is removed.
+// nowhere and in one that the user has checked out, with changes; a landing that is given up, one
+// that is checked, and one after which the run is removed.
 func landingOperations() []operation {
 	merged := func(r *runView) bool { return r.Status == "merged" }
 	all := []operation{}
@@ -190,6 +190,13 @@ func landingOperations() []operation {
 		})
 	}
 	return append(all, operation{
+		name: "merge whose git is killed", points: []string{"land.unpinned"},
+		prepare: func(w *world) {
+			landingOf(w, "main", true)
+			w.write("gitkill", "git before merge --ff-only\n") // the first one; the landing is given up
+		},
+		trigger: func(w *world) { w.start(w.again) }, done: merged,
+	}, operation{
 		name:   "merge with checks",
 		points: []string{"checks.worktree", "checks.shared", "checks.prepared", "check.started", "check.ended", "check.recorded", "land.recorded", "land.moved"},
 		prepare: func(w *world) {
