@@ -45,6 +45,7 @@ type Config struct {
 	Worktrees Worktrees
 	MCP       MCP
 	Notify    Notify
+	TUI       TUI
 	Presets   map[string]Preset // by name; never nil
 
 	origins []Origin
@@ -225,6 +226,7 @@ func defaults() *Config {
 		Disk:      Disk{MinFree: 512 << 20},
 		MCP:       MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
 		Notify:    Notify{Channels: map[string]Channel{}},
+		TUI:       TUI{Keys: map[string][]string{}},
 		Presets:   map[string]Preset{},
 	}
 }

@@ -49,6 +49,7 @@ func (e environment) load(read func() (path string, data []byte, err error)) (*C
 	root, faults := document.TOML(data)
 	f := newFormat(c, namesIn(root.Lookup("runners", "custom"), checkCustomName))
 	f.addNotify(c, namesIn(root.Lookup("notify", "channels"), checkChannelName))
+	f.addKeys(namesIn(root.Lookup("tui", "keys"), checkKeyName))
 	f.addPresets(namesIn(root.Lookup(presetTable), checkPresetName), filepath.Dir(path))
 	f.read("", root)
 	f.checkWhole()
@@ -62,7 +63,7 @@ func (e environment) load(read func() (path string, data []byte, err error)) (*C
 	}
 
 	c.Runners, c.Custom = valuesOf(f.kinds), valuesOf(f.custom)
-	c.Notify.Channels, c.Presets = valuesOf(f.channels), valuesOf(f.presets)
+	c.Notify.Channels, c.Presets, c.TUI.Keys = valuesOf(f.channels), valuesOf(f.presets), valuesOf(f.chosen)
 	c.origins = append([]Origin{
 		{"home", quote(home), homeFrom},
 		{"socket", quote(socket), socketFrom},

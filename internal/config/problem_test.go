@@ -28,9 +28,9 @@ var problems = []struct {
 	{"[stop]\nzzzzzz = 1\n", `2:1: unknown key "stop.zzzzzz" [known here: grace]`},
 	{"stop.grcae = \"1s\"", `1:6: unknown key "stop.grcae" [did you mean "stop.grace"?]`},
 	{"stop = { gracee = \"1s\" }", `1:10: unknown key "stop.gracee" [did you mean "stop.grace"?]`},
-	{`"a b" = 1`, `1:1: unknown key "\"a b\"" [known here: defaults, ids, runners, tmux, logs, env, sandbox, resources, watchdog, landing, forge, queue, stop, session, db, disk, worktrees, mcp, notify, presets]`},
-	{"\"\\u001b\" = 1", `1:1: unknown key "\"\\u001B\"" [known here: defaults, ids, runners, tmux, logs, env, sandbox, resources, watchdog, landing, forge, queue, stop, session, db, disk, worktrees, mcp, notify, presets]`},
-	{"a" + strings.Repeat(".a", 5000) + " = 1", `1:1: unknown key "a" [known here: defaults, ids, runners, tmux, logs, env, sandbox, resources, watchdog, landing, forge, queue, stop, session, db, disk, worktrees, mcp, notify, presets]`},
+	{`"a b" = 1`, `1:1: unknown key "\"a b\"" [known here: defaults, ids, runners, tmux, logs, env, sandbox, resources, watchdog, landing, forge, queue, stop, session, db, disk, worktrees, mcp, notify, tui, presets]`},
+	{"\"\\u001b\" = 1", `1:1: unknown key "\"\\u001B\"" [known here: defaults, ids, runners, tmux, logs, env, sandbox, resources, watchdog, landing, forge, queue, stop, session, db, disk, worktrees, mcp, notify, tui, presets]`},
+	{"a" + strings.Repeat(".a", 5000) + " = 1", `1:1: unknown key "a" [known here: defaults, ids, runners, tmux, logs, env, sandbox, resources, watchdog, landing, forge, queue, stop, session, db, disk, worktrees, mcp, notify, tui, presets]`},
 	// Types.
 	{"[defaults]\nheadless = \"yes\"", `2:1: "defaults.headless" must be true or false, not the text "yes" []`},
 	{"[defaults]\nheadless = 1", `2:1: "defaults.headless" must be true or false, not 1 []`},

@@ -62,7 +62,7 @@ func (p *replies) answerable() (*api.Run, string) {
 	case view.PromptID(r) == "":
 		return nil, r.Ref() + " asks nothing"
 	case r.Request != nil && r.Request.Kind == agency.AsksDialog:
-		return nil, "only you can answer this dialog, in its terminal: enter"
+		return nil, "only you can answer this dialog, in its terminal: " + p.desk.Key("attach")
 	case !p.takes():
 		return nil, "the request has only just appeared: read it, and press the key again"
 	default:
@@ -76,7 +76,7 @@ func (p *replies) allow(string) tea.Cmd {
 	case r == nil:
 		return p.desk.Say(why)
 	case r.Request == nil || r.Request.Kind != agency.AsksPermission:
-		return p.desk.Say(r.Ref() + " asks a question: i replies")
+		return p.desk.Say(r.Ref() + " asks a question: " + p.desk.Key("reply") + " replies")
 	}
 	return p.answer(r, api.AnswerRunRequest{Decision: agency.Allow}, "allowed")
 }
@@ -101,9 +101,9 @@ func (p *replies) choose(key string) tea.Cmd {
 	options, n := p.options(), int(key[0]-'1')
 	switch {
 	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
-		return p.desk.Say("it asks for permission: a allows, r rejects")
+		return p.desk.Say("it asks for permission: " + p.desk.Key("allow") + " allows, " + p.desk.Key("reject") + " rejects")
 	case n >= len(options):
-		return p.desk.Say("the screen shows no option " + key + ": i replies")
+		return p.desk.Say("the screen shows no option " + key + ": " + p.desk.Key("reply") + " replies")
 	}
 	return p.answer(r, api.AnswerRunRequest{Text: options[n]}, "answered: "+options[n])
 }

@@ -21,14 +21,18 @@ func TestDocsKeys(t *testing.T) {
 	if !ok || !also {
 		t.Fatalf("%s has no place for the keys", path)
 	}
-	table := "| key | what it does |\n|---|---|\n"
+	table := "| key | what it does | name |\n|---|---|---|\n"
 	group := ""
 	for _, b := range allBindings(sit(t, 80, 24).m) {
 		if b.Group != group {
 			group = b.Group
-			table += fmt.Sprintf("| **%s** | |\n", group)
+			table += fmt.Sprintf("| **%s** | | |\n", group)
 		}
-		table += fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(b.Shown, "|", "\\|"), b.Does)
+		name := ""
+		if b.Name != "" {
+			name = "`" + b.Name + "`"
+		}
+		table += fmt.Sprintf("| `%s` | %s | %s |\n", strings.ReplaceAll(b.Shown, "|", "\\|"), b.Does, name)
 	}
 	want := head + "<!-- keys -->\n" + table + "<!-- end of keys -->\n" + tail
 	if *update {

@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 
+	"agency/internal/cli/term"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/preview"
 )
@@ -78,17 +79,19 @@ func (b *board) empty() []string {
 	case !b.loaded:
 		return nil
 	case b.list.Len() > 0:
-		return []string{"No run matches the filter. esc ends it."}
+		return []string{"No run matches the filter. " + b.desk.Key("forget") + " ends it."}
 	default:
+		key := b.desk.Key
+		row := func(keys, does string) string { return "  " + term.Pad(keys, 7) + does }
 		return []string{
 			"No run yet. Start an agent on a task, in a git repository:", "",
 			"  agency run \"fix the login test\"", "",
 			"It appears here, with what its terminal shows. Five keys to begin with:", "",
-			"  w      go to the next run that needs you",
-			"  a  r   allow or reject what it asks",
-			"  enter  attach to its terminal, and come back by tmux's detach",
-			"  /      filter the list",
-			"  ?      all keys",
+			row(key("next-need"), "go to the next run that needs you"),
+			row(key("allow")+"  "+key("reject"), "allow or reject what it asks"),
+			row(key("attach"), "attach to its terminal, and come back by tmux's detach"),
+			row(key("filter"), "filter the list"),
+			row(key("help"), "all keys"),
 		}
 	}
 }
@@ -97,7 +100,7 @@ func (b *board) empty() []string {
 func (b *board) drawPane(width, height int) []cell.Line {
 	r := b.list.Chosen()
 	lines := []cell.Line{b.eye.title(r, width)}
-	card := preview.Card(r, b.replies.options(), b.replies.takes(), width)
+	card := preview.Card(r, b.replies.options(), b.replies.takes(), b.desk.Key, width)
 	if most := max(height/2, 3); len(card) > most {
 		keys := card[len(card)-1]
 		card = append(card[:most-1:most-1], keys)

@@ -105,7 +105,7 @@ func (m *Model) bottom() cell.Line {
 	table := m.bindings()
 	for i := range table {
 		b := &table[i]
-		if b.Short == "" {
+		if b.Short == "" || len(b.Keys) == 0 {
 			continue
 		}
 		next := line.Add(cell.Bold, b.Keys[0]).Add(cell.Dim, " "+b.Short+"  ")
@@ -149,7 +149,7 @@ func helpRows(table []page.Binding) []cell.Line {
 			group = b.Group
 			rows = append(rows, cell.Of(cell.Plain, ""), cell.Of(cell.Bold, " "+group))
 		}
-		rows = append(rows, cell.Of(cell.Plain, "  ").Add(cell.Coloured(view.Cyan), term.Pad(b.Shown, 10)).Add(cell.Plain, b.Does))
+		rows = append(rows, cell.Of(cell.Plain, "  ").Add(cell.Coloured(view.Cyan), term.Pad(b.Shown, 9)+" ").Add(cell.Plain, b.Does))
 	}
 	return rows[1:]
 }

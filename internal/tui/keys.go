@@ -1,8 +1,12 @@
 package tui
 
 import (
+	"context"
+
 	tea "charm.land/bubbletea/v2"
 
+	"agency"
+	"agency/internal/api"
 	"agency/internal/tui/diff"
 	"agency/internal/tui/form"
 	"agency/internal/tui/inbox"
@@ -26,21 +30,61 @@ const (
 // bindings returns the table of the keys that do something now: those of what is shown, and those
 // that work everywhere.
 func (m *Model) bindings() []page.Binding {
-	table := m.now().Bindings()
-	if m.page != nil {
-		table = append(table, page.Binding{Keys: []string{"q", "esc"}, Shown: "q, esc", Does: "back to the list", Short: "back", Group: groupAll, Act: page.Run(m.leave)})
+	table := append(m.now().Bindings(), m.everywhere(m.page == nil)...)
+	return m.keymap.Apply(table)
+}
+
+// everywhere returns the keys that work on every screen, and those of the list, or of a page.
+func (m *Model) everywhere(list bool) []page.Binding {
+	table := []page.Binding{}
+	if !list {
+		table = append(table, page.Binding{Name: "back", Keys: []string{"q", "esc"}, Shown: "q, esc", Does: "back to the list", Short: "back", Group: groupAll, Act: page.Run(m.leave)})
 	}
-	if m.page == nil {
+	if list {
 		table = append(table, m.pages()...)
 	}
 	table = append(table,
-		page.Binding{Keys: []string{"?"}, Shown: "?", Does: "these keys", Short: "help", Group: groupAll, Act: page.Do(func() { m.helping = true })},
-		page.Binding{Keys: []string{":"}, Shown: ":", Does: "all commands, by letters of their words", Short: "commands", Group: groupAll, Act: page.Do(func() { m.palette = palette.New(m.bindings()) })},
+		page.Binding{Name: "help", Keys: []string{"?"}, Shown: "?", Does: "these keys", Short: "help", Group: groupAll, Act: page.Do(func() { m.helping = true })},
+		page.Binding{Name: "commands", Keys: []string{":"}, Shown: ":", Does: "all commands, by letters of their words", Short: "commands", Group: groupAll, Act: page.Do(func() { m.palette = palette.New(m.bindings()) })},
 	)
-	if m.page == nil {
-		table = append(table, page.Binding{Keys: []string{"q"}, Shown: "q", Does: "quit; the runs continue", Short: "quit", Group: groupAll, Act: func(string) tea.Cmd { return tea.Quit }})
+	if list {
+		table = append(table, page.Binding{Name: "quit", Keys: []string{"q"}, Shown: "q", Does: "quit; the runs continue", Short: "quit", Group: groupAll, Act: func(string) tea.Cmd { return tea.Quit }})
 	}
 	return table
+}
+
+// screens returns the table of keys of each screen, as the program has them.
+func (m *Model) screens() [][]page.Binding {
+	tables := [][]page.Binding{append(m.board.Bindings(), m.everywhere(true)...)}
+	for _, p := range []page.Page{diff.New(m.desk, &api.Run{}), form.New(m.desk), inbox.New(m.desk), session.New(m.desk), queue.New(m.desk)} {
+		tables = append(tables, append(p.Bindings(), m.everywhere(false)...))
+	}
+	return tables
+}
+
+// key returns the first key of what a binding of the list does. What has none is in the palette.
+func (m *Model) key(name string) string {
+	table := m.keymap.Apply(append(m.board.Bindings(), m.everywhere(true)...))
+	for i := range table {
+		if table[i].Name == name && len(table[i].Keys) > 0 {
+			return page.ShowKey(table[i].Keys[0])
+		}
+	}
+	return ":"
+}
+
+// CheckKeys returns the keys that the user chose, by the names of what they do, or an error that says
+// which of them cannot be. path is the file that has them.
+func CheckKeys(path string, chosen map[string][]string) (page.Keymap, error) {
+	keymap, err := page.NewKeymap(chosen)
+	if err == nil && len(keymap) > 0 {
+		err = keymap.Check(New(context.Background(), Options{}).screens()...)
+	}
+	if err != nil {
+		e := agency.AsError(err)
+		return nil, agency.Errorf(e.Code, "%s: [tui.keys]: %w", path, err).WithHint("%s", e.Hint)
+	}
+	return keymap, nil
 }
 
 // pages returns the keys that open a page in place of the list.
@@ -49,10 +93,10 @@ func (m *Model) pages() []page.Binding {
 		return page.Run(func() tea.Cmd { return m.open(p()) })
 	}
 	return []page.Binding{
-		{Keys: []string{"n"}, Shown: "n", Does: "start a new run", Group: groupPages, Act: open(func() page.Page { return form.New(m.desk) })},
-		{Keys: []string{"A"}, Shown: "A", Does: "the inbox: alerts and messages", Group: groupPages, Act: open(func() page.Page { return inbox.New(m.desk) })},
-		{Keys: []string{"S"}, Shown: "S", Does: "the sessions, with their waves", Group: groupPages, Act: open(func() page.Page { return session.New(m.desk) })},
-		{Keys: []string{"Q"}, Shown: "Q", Does: "the landing queues", Group: groupPages, Act: open(func() page.Page { return queue.New(m.desk) })},
+		{Name: "new-run", Keys: []string{"n"}, Shown: "n", Does: "start a new run", Group: groupPages, Act: open(func() page.Page { return form.New(m.desk) })},
+		{Name: "inbox", Keys: []string{"A"}, Shown: "A", Does: "the inbox: alerts and messages", Group: groupPages, Act: open(func() page.Page { return inbox.New(m.desk) })},
+		{Name: "sessions", Keys: []string{"S"}, Shown: "S", Does: "the sessions, with their waves", Group: groupPages, Act: open(func() page.Page { return session.New(m.desk) })},
+		{Name: "queues", Keys: []string{"Q"}, Shown: "Q", Does: "the landing queues", Group: groupPages, Act: open(func() page.Page { return queue.New(m.desk) })},
 	}
 }
 
@@ -75,39 +119,39 @@ func (b *board) moves() []page.Binding {
 		}
 	}
 	return []page.Binding{
-		{Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next run", Group: groupMove, Act: page.Do(func() { b.list.Move(1) })},
-		{Keys: []string{"k", "up"}, Shown: "k, up", Does: "the run before", Group: groupMove, Act: page.Do(func() { b.list.Move(-1) })},
-		{Keys: []string{"ctrl+d", "pgdown"}, Shown: "ctrl-d", Does: "half a page down", Group: groupMove, Act: page.Do(func() { b.list.Page(1) })},
-		{Keys: []string{"ctrl+u", "pgup"}, Shown: "ctrl-u", Does: "half a page up", Group: groupMove, Act: page.Do(func() { b.list.Page(-1) })},
-		{Keys: []string{"g", "home"}, Shown: "g", Does: "the first run", Group: groupMove, Act: page.Do(func() { b.list.End(false) })},
-		{Keys: []string{"G", "end"}, Shown: "G", Does: "the last run", Group: groupMove, Act: page.Do(func() { b.list.End(true) })},
-		{Keys: []string{"w"}, Shown: "w", Does: "the next run that needs you", Short: "next", Group: groupMove, Act: next(1)},
-		{Keys: []string{"W"}, Shown: "W", Does: "the run before that needs you", Group: groupMove, Act: next(-1)},
+		{Name: "down", Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next run", Group: groupMove, Act: page.Do(func() { b.list.Move(1) })},
+		{Name: "up", Keys: []string{"k", "up"}, Shown: "k, up", Does: "the run before", Group: groupMove, Act: page.Do(func() { b.list.Move(-1) })},
+		{Name: "half-down", Keys: []string{"ctrl+d", "pgdown"}, Shown: "ctrl-d", Does: "half a page down", Group: groupMove, Act: page.Do(func() { b.list.Page(1) })},
+		{Name: "half-up", Keys: []string{"ctrl+u", "pgup"}, Shown: "ctrl-u", Does: "half a page up", Group: groupMove, Act: page.Do(func() { b.list.Page(-1) })},
+		{Name: "first", Keys: []string{"g", "home"}, Shown: "g", Does: "the first run", Group: groupMove, Act: page.Do(func() { b.list.End(false) })},
+		{Name: "last", Keys: []string{"G", "end"}, Shown: "G", Does: "the last run", Group: groupMove, Act: page.Do(func() { b.list.End(true) })},
+		{Name: "next-need", Keys: []string{"w"}, Shown: "w", Does: "the next run that needs you", Short: "next", Group: groupMove, Act: next(1)},
+		{Name: "previous-need", Keys: []string{"W"}, Shown: "W", Does: "the run before that needs you", Group: groupMove, Act: next(-1)},
 	}
 }
 
 func (b *board) answers() []page.Binding {
 	return []page.Binding{
-		{Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: "allow", Group: groupAnswer, Act: b.replies.allow},
-		{Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: "reject", Group: groupAnswer, Act: b.replies.reject},
+		{Name: "allow", Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: "allow", Group: groupAnswer, Act: b.replies.allow},
+		{Name: "reject", Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: "reject", Group: groupAnswer, Act: b.replies.reject},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Shown: "1-9", Does: "choose an option of the question", Group: groupAnswer, Act: b.replies.choose},
-		{Keys: []string{"i"}, Shown: "i", Does: "reply in your own words", Short: "reply", Group: groupAnswer, Act: b.startReply},
+		{Name: "reply", Keys: []string{"i"}, Shown: "i", Does: "reply in your own words", Short: "reply", Group: groupAnswer, Act: b.startReply},
 	}
 }
 
 func (b *board) acts() []page.Binding {
 	return []page.Binding{
-		{Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: "attach", Group: groupAct, Act: b.attach},
-		{Keys: []string{"s"}, Shown: "s", Does: "send a message, typed into its terminal", Group: groupAct, Act: b.startSend},
-		{Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.do.stop},
-		{Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.do.resume},
-		{Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.do.remove},
-		{Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.do.snapshot},
-		{Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Group: groupAct, Act: b.do.verify},
-		{Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Group: groupAct, Act: b.do.merge},
-		{Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes", Group: groupAct, Act: b.do.enqueue},
-		{Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.do.snooze)},
-		{Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
+		{Name: "attach", Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: "attach", Group: groupAct, Act: b.attach},
+		{Name: "send", Keys: []string{"s"}, Shown: "s", Does: "send a message, typed into its terminal", Group: groupAct, Act: b.startSend},
+		{Name: "stop", Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.do.stop},
+		{Name: "resume", Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.do.resume},
+		{Name: "remove", Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.do.remove},
+		{Name: "snapshot", Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.do.snapshot},
+		{Name: "verify", Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Group: groupAct, Act: b.do.verify},
+		{Name: "merge", Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Group: groupAct, Act: b.do.merge},
+		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes", Group: groupAct, Act: b.do.enqueue},
+		{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.do.snooze)},
+		{Name: "mark", Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
 	}
 }
 
@@ -123,21 +167,21 @@ func (b *board) looks() []page.Binding {
 		slash = "find"
 	}
 	return []page.Binding{
-		{Keys: []string{"d"}, Shown: "d", Does: "what it changed, file by file, with comments", Short: "diff", Group: groupLook, Act: page.Run(b.openDiff)},
-		{Keys: []string{"e"}, Shown: "e", Does: "why it has its status", Group: groupLook, Act: tab(preview.Why)},
-		{Keys: []string{"l"}, Shown: "l", Does: "the end of its log", Group: groupLook, Act: tab(preview.Log)},
-		{Keys: []string{"m"}, Shown: "m", Does: "the messages that it got", Group: groupLook, Act: tab(preview.Messages)},
-		{Keys: []string{"t"}, Shown: "t", Does: "what happened to it, the newest first", Group: groupLook, Act: tab(preview.Timeline)},
-		{Keys: []string{"v"}, Shown: "v", Does: "its screen", Group: groupLook, Act: tab(preview.Screen)},
-		{Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(1)) })},
-		{Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
-		{Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.startFilter)},
+		{Name: "diff", Keys: []string{"d"}, Shown: "d", Does: "what it changed, file by file, with comments", Short: "diff", Group: groupLook, Act: page.Run(b.openDiff)},
+		{Name: "why", Keys: []string{"e"}, Shown: "e", Does: "why it has its status", Group: groupLook, Act: tab(preview.Why)},
+		{Name: "log", Keys: []string{"l"}, Shown: "l", Does: "the end of its log", Group: groupLook, Act: tab(preview.Log)},
+		{Name: "messages", Keys: []string{"m"}, Shown: "m", Does: "the messages that it got", Group: groupLook, Act: tab(preview.Messages)},
+		{Name: "timeline", Keys: []string{"t"}, Shown: "t", Does: "what happened to it, the newest first", Group: groupLook, Act: tab(preview.Timeline)},
+		{Name: "screen", Keys: []string{"v"}, Shown: "v", Does: "its screen", Group: groupLook, Act: tab(preview.Screen)},
+		{Name: "next-tab", Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(1)) })},
+		{Name: "previous-tab", Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
+		{Name: "filter", Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.startFilter)},
 		{Keys: []string{"/"}, Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.startFind)},
-		{Keys: []string{"esc"}, Shown: "esc", Does: "end the filter, the marks and the search", Group: groupLook, Act: page.Do(b.forget)},
-		{Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
-		{Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
-		{Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
-		{Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(func() { b.hidden, b.big = !b.hidden, false })},
+		{Name: "forget", Keys: []string{"esc"}, Shown: "esc", Does: "end the filter, the marks and the search", Group: groupLook, Act: page.Do(b.forget)},
+		{Name: "scroll-down", Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
+		{Name: "scroll-up", Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
+		{Name: "zoom", Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
+		{Name: "hide", Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(func() { b.hidden, b.big = !b.hidden, false })},
 	}
 }
 

@@ -23,7 +23,8 @@ const (
 // Model is the state of the dashboard: the list of runs, which is always there, and the page that
 // is shown in its place, if one is.
 type Model struct {
-	desk *page.Desk
+	desk   *page.Desk
+	keymap page.Keymap
 
 	width, height int
 	board         *board
@@ -44,10 +45,10 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 
 // New returns the model of the dashboard. ctx ends its commands.
 func New(ctx context.Context, o Options) *Model {
-	m := &Model{width: 80, height: 24}
+	m := &Model{width: 80, height: 24, keymap: o.Keys}
 	m.desk = &page.Desk{
 		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Later: later,
-		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name,
+		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key,
 	}
 	m.board = newBoard(m.desk, o.Command)
 	return m
@@ -193,6 +194,17 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
+// do does what the binding of a name does on the screen that is shown.
+func (m *Model) do(name string) tea.Cmd {
+	table := m.bindings()
+	for i := range table {
+		if table[i].Name == name {
+			return table[i].Act("")
+		}
+	}
+	return nil
+}
+
 // command handles a key for the palette.
 func (m *Model) command(key tea.KeyPressMsg) tea.Cmd {
 	chosen, done := m.palette.Press(key)
@@ -203,7 +215,7 @@ func (m *Model) command(key tea.KeyPressMsg) tea.Cmd {
 	if chosen == nil {
 		return nil
 	}
-	return chosen.Act(chosen.Keys[0])
+	return chosen.Act("")
 }
 
 func (m *Model) scrollHelp(name string) {
@@ -232,12 +244,15 @@ func (m *Model) mouse(msg tea.Msg) tea.Cmd {
 		if !ok || m.palette != nil {
 			return nil
 		}
-		key := tea.KeyPressMsg{Code: 'j', Text: "j"}
+		name := "down"
 		if wheel.Button == tea.MouseWheelUp {
-			key = tea.KeyPressMsg{Code: 'k', Text: "k"}
+			name = "up"
 		}
-		if m.helping || m.page.Typing(m.width) == nil {
-			return m.press(key)
+		switch {
+		case m.helping:
+			m.scrollHelp(name)
+		case m.page.Typing(m.width) == nil:
+			return m.do(name)
 		}
 		return nil
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	Dir    string   // working directory of the caller
 	Config string   // the caller's configuration file; empty means the default one
 	Now    func() time.Time
+	Keys   page.Keymap
 	// Runner reads a runner as users write it: a kind, or the name of a custom one.
 	Runner func(name string) (kind agency.RunnerKind, custom string)
 	// Command returns a command of this program, to be run on the terminal.

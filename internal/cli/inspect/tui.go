@@ -93,6 +93,14 @@ func commands(ctx context.Context, d *command.Deps, program string) func(args ..
 
 // ShowTUI shows the dashboard. While it has the terminal, nothing else writes there.
 func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
+	cfg, err := d.Config()
+	if err != nil {
+		return err
+	}
+	keys, err := tui.CheckKeys(cfg.Path, cfg.TUI.Keys)
+	if err != nil {
+		return err
+	}
 	client, err := d.Client()
 	if err != nil {
 		return err
@@ -117,7 +125,7 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	d.Err = io.Discard
 	defer func() { d.Err = to }()
 	return tui.Run(ctx, tui.Options{
-		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner,
+		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Keys: keys,
 		Command: commands(ctx, d, program),
 	})
 }

@@ -27,12 +27,12 @@ func (c *Cursor) Keys(group, noun string, rows func() int, moved func(string) te
 		}
 	}
 	return []Binding{
-		{Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next " + noun, Group: group, Act: to(func() int { return c.At + 1 })},
-		{Keys: []string{"k", "up"}, Shown: "k, up", Does: "the " + noun + " before", Group: group, Act: to(func() int { return c.At - 1 })},
-		{Keys: []string{"ctrl+d", "pgdown"}, Shown: "ctrl-d", Does: "half a page down", Group: group, Act: to(func() int { return c.At + max(c.height/2, 1) })},
-		{Keys: []string{"ctrl+u", "pgup"}, Shown: "ctrl-u", Does: "half a page up", Group: group, Act: to(func() int { return c.At - max(c.height/2, 1) })},
-		{Keys: []string{"g", "home"}, Shown: "g", Does: "the first " + noun, Group: group, Act: to(func() int { return 0 })},
-		{Keys: []string{"G", "end"}, Shown: "G", Does: "the last " + noun, Group: group, Act: to(rows)},
+		{Name: "down", Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next " + noun, Group: group, Act: to(func() int { return c.At + 1 })},
+		{Name: "up", Keys: []string{"k", "up"}, Shown: "k, up", Does: "the " + noun + " before", Group: group, Act: to(func() int { return c.At - 1 })},
+		{Name: "half-down", Keys: []string{"ctrl+d", "pgdown"}, Shown: "ctrl-d", Does: "half a page down", Group: group, Act: to(func() int { return c.At + max(c.height/2, 1) })},
+		{Name: "half-up", Keys: []string{"ctrl+u", "pgup"}, Shown: "ctrl-u", Does: "half a page up", Group: group, Act: to(func() int { return c.At - max(c.height/2, 1) })},
+		{Name: "first", Keys: []string{"g", "home"}, Shown: "g", Does: "the first " + noun, Group: group, Act: to(func() int { return 0 })},
+		{Name: "last", Keys: []string{"G", "end"}, Shown: "G", Does: "the last " + noun, Group: group, Act: to(rows)},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // Binding is a row of a table of keys: what a key does, in the footer, in the help, in the palette
 // and in docs/tui.md.
 type Binding struct {
+	Name  string   // by which users give it keys of their own; empty if they cannot
 	Keys  []string // as bubbletea names them
 	Shown string   // as users read them
 	Does  string   // in the help
@@ -88,6 +89,7 @@ type Desk struct {
 	Leave   func() tea.Cmd
 	Go      func(run agency.RunID) tea.Cmd // leaves the page for a run of the list
 	Name    func(run string) string        // what users call a run of the list, by its id
+	Key     func(name string) string       // the first key of what a binding of the list does
 }
 
 // Acted is what an action ends as: a text for the last row, or an error.

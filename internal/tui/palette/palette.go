@@ -97,7 +97,7 @@ func (p *Palette) Draw(width, height int) []cell.Line {
 		if i == p.at {
 			lead = "> "
 		}
-		line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.Cyan), term.Pad(p.found[i].Shown, 10)).Add(cell.Plain, p.found[i].Does).Fit(width)
+		line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.Cyan), term.Pad(p.found[i].Shown, 9)+" ").Add(cell.Plain, p.found[i].Does).Fit(width)
 		if i == p.at {
 			line = line.All(cell.With(cell.Reversed, "b"))
 		}

@@ -16,8 +16,8 @@ const cardRows = 8
 
 // Card returns what a run waits for, word for word, and the keys that answer it. They are dim while
 // they do nothing, because the request has only just appeared. Nothing is returned for a run that
-// waits for nothing.
-func Card(r *api.Run, options []string, takes bool, width int) []cell.Line {
+// waits for nothing. key returns the key of what a binding does.
+func Card(r *api.Run, options []string, takes bool, key func(name string) string, width int) []cell.Line {
 	if !r.NeedsYou() {
 		return nil
 	}
@@ -40,30 +40,30 @@ func Card(r *api.Run, options []string, takes bool, width int) []cell.Line {
 		bright = cell.Dim
 	}
 	keys := cell.Of(cell.Plain, " ")
-	for _, k := range answers(r, options) {
+	for _, k := range answers(r, options, key) {
 		keys = keys.Add(bright, k[0]).Add(cell.Dim, " "+k[1]+"  ")
 	}
 	return append(lines, keys)
 }
 
 // answers returns the keys that answer a run, and what each does.
-func answers(r *api.Run, options []string) [][2]string {
+func answers(r *api.Run, options []string, key func(name string) string) [][2]string {
 	switch {
 	case r.Request != nil && r.Request.Kind == agency.AsksDialog:
-		return [][2]string{{"enter", "answer it in its terminal"}}
+		return [][2]string{{key("attach"), "answer it in its terminal"}}
 	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
-		return [][2]string{{"a", "allow"}, {"r", "reject"}}
+		return [][2]string{{key("allow"), "allow"}, {key("reject"), "reject"}}
 	case view.PromptID(r) == "":
-		return [][2]string{{"enter", "attach"}, {"s", "send"}}
+		return [][2]string{{key("attach"), "attach"}, {key("send"), "send"}}
 	}
 	keys := [][2]string{}
 	for i, option := range options {
 		keys = append(keys, [2]string{string(rune('1' + i)), term.Fit(option, 24)})
 	}
 	if r.Request != nil {
-		keys = append(keys, [2]string{"r", "no answer"})
+		keys = append(keys, [2]string{key("reject"), "no answer"})
 	}
-	return append(keys, [2]string{"i", "reply"})
+	return append(keys, [2]string{key("reply"), "reply"})
 }
 
 // option is a numbered line of a dialog, behind its frame and cursor.

@@ -111,11 +111,11 @@ func (p *Page) visit() tea.Cmd {
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the landing queues"
 	return append(p.cursor.Keys(group, "entry", func() int { return len(p.resp.Entries) }, nil),
-		page.Binding{Keys: []string{"enter"}, Shown: "enter", Does: "to its run", Short: "run", Group: group, Act: page.Run(p.visit)},
-		page.Binding{Keys: []string{"h"}, Shown: "h", Does: "hold it", Short: "hold", Group: group, Act: p.change("hold", "is held")},
-		page.Binding{Keys: []string{"r"}, Shown: "r", Does: "resume it", Short: "resume", Group: group, Act: p.change("resume", "continues")},
-		page.Binding{Keys: []string{"t"}, Shown: "t", Does: "try it again", Short: "retry", Group: group, Act: p.change("retry", "is tried again")},
-		page.Binding{Keys: []string{"D"}, Shown: "D", Does: "take it out of the queue, after a y", Group: group, Act: p.change("remove", "is out of the queue")},
+		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to its run", Short: "run", Group: group, Act: page.Run(p.visit)},
+		page.Binding{Name: "hold", Keys: []string{"h"}, Shown: "h", Does: "hold it", Short: "hold", Group: group, Act: p.change("hold", "is held")},
+		page.Binding{Name: "release", Keys: []string{"r"}, Shown: "r", Does: "resume it", Short: "resume", Group: group, Act: p.change("resume", "continues")},
+		page.Binding{Name: "retry", Keys: []string{"t"}, Shown: "t", Does: "try it again", Short: "retry", Group: group, Act: p.change("retry", "is tried again")},
+		page.Binding{Name: "drop", Keys: []string{"D"}, Shown: "D", Does: "take it out of the queue, after a y", Group: group, Act: p.change("remove", "is out of the queue")},
 	)
 }
 

@@ -163,10 +163,10 @@ func (p *Page) visit() tea.Cmd {
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the sessions"
 	return append(p.cursor.Keys(group, "session", func() int { return len(p.sessions) }, p.read),
-		page.Binding{Keys: []string{"enter"}, Shown: "enter", Does: "to the run of its agent that needs you, or of the first", Short: "run", Group: group, Act: page.Run(p.visit)},
-		page.Binding{Keys: []string{"p"}, Shown: "p", Does: "pause: no more agents start", Short: "pause", Group: group, Act: p.act("pausing", "", "is paused", p.pause)},
-		page.Binding{Keys: []string{"R"}, Shown: "R", Does: "continue after a pause", Short: "resume", Group: group, Act: p.act("resuming", "", "continues", p.resume)},
-		page.Binding{Keys: []string{"x"}, Shown: "x", Does: "cancel it, after a y", Short: "cancel", Group: group, Act: p.act("cancelling", "cancel %s? its agents are stopped", "is cancelled", p.cancel)},
-		page.Binding{Keys: []string{"t"}, Shown: "t", Does: "try what is not complete again, in a new session, after a y", Short: "retry", Group: group, Act: p.act("retrying", "try what is not complete of %s again?", "continues in a new session", p.retry)},
+		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run of its agent that needs you, or of the first", Short: "run", Group: group, Act: page.Run(p.visit)},
+		page.Binding{Name: "pause", Keys: []string{"p"}, Shown: "p", Does: "pause: no more agents start", Short: "pause", Group: group, Act: p.act("pausing", "", "is paused", p.pause)},
+		page.Binding{Name: "continue", Keys: []string{"R"}, Shown: "R", Does: "continue after a pause", Short: "resume", Group: group, Act: p.act("resuming", "", "continues", p.resume)},
+		page.Binding{Name: "cancel", Keys: []string{"x"}, Shown: "x", Does: "cancel it, after a y", Short: "cancel", Group: group, Act: p.act("cancelling", "cancel %s? its agents are stopped", "is cancelled", p.cancel)},
+		page.Binding{Name: "retry", Keys: []string{"t"}, Shown: "t", Does: "try what is not complete again, in a new session, after a y", Short: "retry", Group: group, Act: p.act("retrying", "try what is not complete of %s again?", "continues in a new session", p.retry)},
 	)
 }
