@@ -176,7 +176,7 @@ func (b *board) looks() []page.Binding {
 		{Name: "next-tab", Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(1)) })},
 		{Name: "previous-tab", Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
 		{Name: "filter", Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.startFilter)},
-		{Keys: []string{"/"}, Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.startFind)},
+		{Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.startFind)},
 		{Name: "forget", Keys: []string{"esc"}, Shown: "esc", Does: "end the filter, the marks and the search", Group: groupLook, Act: page.Do(b.forget)},
 		{Name: "scroll-down", Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
 		{Name: "scroll-up", Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},

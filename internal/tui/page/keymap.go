@@ -14,7 +14,7 @@ import (
 // their own. No keys means that only the palette does it.
 type Keymap map[string][]string
 
-// NewKeymap reads the keys as users write them: "x", "ctrl-x", "f5", "page-down".
+// NewKeymap reads the keys as users write them: "x", "ctrl-x", "f5", "pgdown".
 func NewKeymap(chosen map[string][]string) (Keymap, error) {
 	k := Keymap{}
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
@@ -128,12 +128,11 @@ func (k Keymap) clash(table []Binding) error {
 			}
 			for _, key := range table[i].Keys {
 				if table[j].Has(key) {
-					other := table[j].Name
-					if other == "" {
-						other = table[j].Does
+					if table[j].Name == "" {
+						return keysError("%s would be both %s and: %s", ShowKey(key), table[i].Name, table[j].Does).WithHint("choose another key for %s", table[i].Name)
 					}
-					return keysError("%s would be both %s and %s", ShowKey(key), table[i].Name, other).
-						WithHint("give the other one a key of its own: [tui.keys] %s = [\"KEY\"]", other)
+					return keysError("%s would be both %s and %s", ShowKey(key), table[i].Name, table[j].Name).
+						WithHint("give the other one a key of its own: [tui.keys] %s = [\"KEY\"]", table[j].Name)
 				}
 			}
 		}
