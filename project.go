@@ -84,6 +84,12 @@ type ImageBuild struct {
 // NeedsTrust reports whether the repository wants something done that the user must allow first.
 func (p *Project) NeedsTrust() bool { return len(p.Setup)+len(p.Copy)+len(p.Link) > 0 }
 
+// BuildsImage reports whether the image of a run may be one that the repository's devcontainer.json
+// wants to be built.
+func (p *Project) BuildsImage(s *Spec) bool {
+	return s.Sandbox == SandboxContainer && s.Image == "" && p.Image == ""
+}
+
 // Wants returns, in words, what the repository wants done in each new worktree.
 func (p *Project) Wants() string {
 	t := SetupTrust{Setup: p.Setup, Copy: p.Copy, Link: p.Link}

@@ -37,26 +37,22 @@ func (a Agents) NeededBy(ctx context.Context, id agency.RunID) (agency.SessionID
 	return s.ID, nil
 }
 
-// MayStart refuses a start that would fail: a base that is missing, or a setup that the user does
-// not trust.
+// MayStart refuses a start that would fail: a base that is missing, or a setup, or an image to be
+// built, that the user does not trust.
 func (a Agents) MayStart(ctx context.Context, s scheduler.Start) error {
 	root, repo := s.Session.Repo.Root, s.Session.Repo
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		repo.Toplevel = root // the record has none, and a bare repository has no files
 	}
 	project, err := a.Projects.Of(ctx, repo)
-	if err != nil || s.Commit != "" && !project.NeedsTrust() {
-		return err
-	}
-	cfg, err := config.Load(s.Session.Config, s.Env)
 	if err != nil {
 		return err
 	}
-	if !project.NeedsTrust() {
-		spec, _, err := resolve.Agent(cfg, &project, s.Agent)
-		if err == nil {
-			_, err = a.Git.ResolveCommit(ctx, root, spec.BaseRef)
-		}
+	if s.Commit != "" && !needsTrust(&project, repo) {
+		return nil
+	}
+	cfg, err := config.Load(s.Session.Config, s.Env)
+	if err != nil {
 		return err
 	}
 	return a.checkSetup(ctx, cfg, &project, s.Agent, root, root, s.Commit, s.Env)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -147,37 +149,52 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 	return "", nil
 }
 
-// checkSetup refuses an agent whose run would fail because of the repository's setup: the user does
-// not trust it, or a file of it is missing. It resolves the agent's base in dir, unless commit is
+// checkSetup refuses an agent whose run would fail because of the repository's setup, or of the image
+// that is built for it: the user does not trust it, or a file of it is missing. It resolves the agent's base in dir, unless commit is
 // given; root is the repository.
 func (d Deps) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
 	spec, _, err := resolve.Agent(cfg, project, a)
 	if err != nil {
 		return err
 	}
-	ref := cmp.Or(commit, spec.BaseRef)
-	if commit, err = d.Git.ResolveCommit(ctx, dir, ref); err != nil {
+	spec.BaseRef = cmp.Or(commit, spec.BaseRef)
+	commit, err = d.Git.ResolveCommit(ctx, dir, spec.BaseRef)
+	if err != nil || !project.NeedsTrust() && !project.BuildsImage(&spec) {
 		return err
 	}
-	return d.Projects.CheckSetup(ctx, root, ref, commit, spec.Sandbox, env)
+	return d.Projects.CheckSetup(ctx, root, &spec, commit, env)
+}
+
+// needsTrust reports whether some run of a repository may need what the user must allow first.
+func needsTrust(project *agency.Project, repo agency.Repo) bool {
+	if project.NeedsTrust() || repo.Toplevel == "" { // a bare repository has its files in commits
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(repo.Toplevel, agency.DevcontainerFile))
+	return err == nil && project.Image == ""
 }
 
 // checkSetups is checkSetup for the agents of a plan whose base is known.
 func (all *Sessions) checkSetups(ctx context.Context, cfg *config.Config, p *agency.Plan, repo agency.Repo, dir string, env []string) error {
 	project, err := all.Projects.Of(ctx, repo)
-	if err != nil || !project.NeedsTrust() {
+	if err != nil || !needsTrust(&project, repo) {
 		return err
 	}
-	checked := map[string]bool{}
+	type kind struct {
+		base, preset string
+		level        agency.SandboxLevel
+	}
+	checked := map[kind]bool{}
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if a.Base == agency.BaseDeps && len(a.After) > 0 || checked[a.Base] {
+		k := kind{a.Base, a.Preset, a.Sandbox}
+		if a.Base == agency.BaseDeps && len(a.After) > 0 || checked[k] {
 			continue
 		}
 		if err := all.checkSetup(ctx, cfg, &project, a, dir, repo.Root, "", env); err != nil {
 			return err
 		}
-		checked[a.Base] = true
+		checked[k] = true
 	}
 	return nil
 }

@@ -86,8 +86,9 @@ type Projects interface {
 	Of(ctx context.Context, repo agency.Repo) (agency.Project, error)
 	// Locate returns where a run of a repository begins.
 	Locate(ctx context.Context, dir, repo, base string) (*supervisor.Place, error)
-	// CheckSetup refuses a setup that the user does not trust, or that is missing.
-	CheckSetup(ctx context.Context, root, ref, commit string, level agency.SandboxLevel, env []string) error
+	// CheckSetup refuses a setup, or an image to be built, that the user does not trust, or that is
+	// missing.
+	CheckSetup(ctx context.Context, root string, spec *agency.Spec, commit string, env []string) error
 }
 
 // Deps are the dependencies of sessions.

@@ -123,21 +123,40 @@ func (ps *Projects) addImage(ctx context.Context, t *agency.SetupTrust, repo age
 	return hashes
 }
 
-// buildImage gives a run the image that its repository wants to be built, if the user trusts that.
-func (s *Supervisor) buildImage(ctx context.Context, p *NewRun, commit string, d *devcontainer) error {
+// trustedDockerfile returns the Dockerfile of which a repository wants an image to be built, if the
+// user trusts it. again is the command that shows it and allows it.
+func (ps *Projects) trustedDockerfile(ctx context.Context, repo agency.Repo, commit string, d *devcontainer, p projectFile, again string) ([]byte, error) {
 	var t agency.SetupTrust
-	hash, dockerfile, err := d.wants(&t, p.project, s.Projects.inCommit(ctx, p.repo, commit))
+	hash, dockerfile, err := d.wants(&t, p, ps.inCommit(ctx, repo, commit))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.Projects.decide(ctx, p.repo, &t, hash); err != nil {
-		return err
+	if err := ps.decide(ctx, repo, &t, hash); err != nil {
+		return nil, err
 	}
 	if !t.Trusted {
-		again := trustCommand(p.Spec.BaseRef, p.project.Base)
-		return agency.Errorf(agency.CodeTrustRequired, "for containers the repository wants to build an image of %s, which is not trusted", d.Dockerfile).
+		return nil, agency.Errorf(agency.CodeTrustRequired, "for containers the repository wants to build an image of %s, which is not trusted", d.Dockerfile).
 			WithHint("look: %s --show; allow it: %s; go without: name an image in %s: [sandbox] image = \"...\"", again, again, agency.ProjectFile).
 			WithDetail("hash", t.Hash).WithDetail("image", t.Image).WithDetail("files", t.Files)
+	}
+	return dockerfile, nil
+}
+
+// checkImage returns the error that a run in a container, which names no image, would be refused with:
+// the image that the repository wants to be built is not trusted, or cannot be.
+func (ps *Projects) checkImage(ctx context.Context, repo agency.Repo, commit string, p projectFile, again string) error {
+	d, err := ps.devcontainer(ctx, repo, commit)
+	if err == nil && d != nil && d.Dockerfile != "" {
+		_, err = ps.trustedDockerfile(ctx, repo, commit, d, p, again)
+	}
+	return err
+}
+
+// buildImage gives a run the image that its repository wants to be built, if the user trusts that.
+func (s *Supervisor) buildImage(ctx context.Context, p *NewRun, commit string, d *devcontainer) error {
+	dockerfile, err := s.Projects.trustedDockerfile(ctx, p.repo, commit, d, p.project, trustCommand(p.Spec.BaseRef, p.project.Base))
+	if err != nil {
+		return err
 	}
 	tree, err := s.Git.Folder(ctx, p.repo, commit, d.Context)
 	if err == nil && tree == "" {

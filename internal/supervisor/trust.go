@@ -134,9 +134,10 @@ func (ps *Projects) setupProblem(ctx context.Context, repo agency.Repo, commit s
 	}
 }
 
-// CheckSetup returns the error that a run in the repository of dir from a commit, which ref names,
-// would be refused with: its setup is missing, or not trusted.
-func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, level agency.SandboxLevel, env []string) error {
+// CheckSetup returns the error that a run of a spec in the repository of dir from a commit, which
+// the spec's base names, would be refused with: its setup, or the image that is built for it, is
+// missing or not trusted.
+func (ps *Projects) CheckSetup(ctx context.Context, dir string, spec *agency.Spec, commit string, env []string) error {
 	repo, err := ps.git.Discover(ctx, dir)
 	if err != nil {
 		return err
@@ -145,9 +146,13 @@ func (ps *Projects) CheckSetup(ctx context.Context, dir, ref, commit string, lev
 	if err != nil {
 		return err
 	}
+	again := trustCommand(spec.BaseRef, p.Base)
 	_, err = ps.planSetup(ctx, repo, p, ps.inCommit(ctx, repo, commit), preparing{
-		where: fmt.Sprintf("the commit %.12s (%s)", commit, ref), env: env, level: level, again: trustCommand(ref, p.Base),
+		where: fmt.Sprintf("the commit %.12s (%s)", commit, spec.BaseRef), env: env, level: spec.Sandbox, again: again,
 	})
+	if err == nil && p.BuildsImage(spec) {
+		err = ps.checkImage(ctx, repo, commit, p, again)
+	}
 	return err
 }
 
