@@ -226,7 +226,7 @@ func defaults() *Config {
 		Disk:      Disk{MinFree: 512 << 20},
 		MCP:       MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
 		Notify:    Notify{Channels: map[string]Channel{}},
-		TUI:       TUI{Keys: map[string][]string{}},
+		TUI:       TUI{Keys: map[string][]string{}, Views: map[string]string{}},
 		Presets:   map[string]Preset{},
 	}
 }

@@ -28,6 +28,7 @@ type format struct {
 	channels      map[string]*Channel
 	presets       map[string]*Preset
 	chosen        map[string]*[]string // keys of the dashboard
+	views         map[string]*string   // filters of its list
 
 	found   *document.Problems
 	seen    map[string]document.Position // the place of each key or table
@@ -171,7 +172,7 @@ func (f *format) read(name string, table *document.Value) {
 
 // unknown reports an unknown key of a table, with the nearest known one.
 func (f *format) unknown(table string, field *document.Field) {
-	check := map[string]func(string) error{customTable: checkCustomName, channelTable: checkChannelName, presetTable: checkPresetName, keysTable: checkKeyName}[table]
+	check := map[string]func(string) error{customTable: checkCustomName, channelTable: checkChannelName, presetTable: checkPresetName, keysTable: checkKeyName, viewsTable: checkViewName}[table]
 	if check != nil {
 		e := agency.AsError(check(clip(field.Key)))
 		f.found.Add(field.At, e.Hint, "%s", e.Message)

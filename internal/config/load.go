@@ -49,7 +49,7 @@ func (e environment) load(read func() (path string, data []byte, err error)) (*C
 	root, faults := document.TOML(data)
 	f := newFormat(c, namesIn(root.Lookup("runners", "custom"), checkCustomName))
 	f.addNotify(c, namesIn(root.Lookup("notify", "channels"), checkChannelName))
-	f.addKeys(namesIn(root.Lookup("tui", "keys"), checkKeyName))
+	f.addTUI(namesIn(root.Lookup("tui", "keys"), checkKeyName), namesIn(root.Lookup("tui", "views"), checkViewName))
 	f.addPresets(namesIn(root.Lookup(presetTable), checkPresetName), filepath.Dir(path))
 	f.read("", root)
 	f.checkWhole()
@@ -63,7 +63,8 @@ func (e environment) load(read func() (path string, data []byte, err error)) (*C
 	}
 
 	c.Runners, c.Custom = valuesOf(f.kinds), valuesOf(f.custom)
-	c.Notify.Channels, c.Presets, c.TUI.Keys = valuesOf(f.channels), valuesOf(f.presets), valuesOf(f.chosen)
+	c.Notify.Channels, c.Presets = valuesOf(f.channels), valuesOf(f.presets)
+	c.TUI = TUI{Keys: valuesOf(f.chosen), Views: valuesOf(f.views)}
 	c.origins = append([]Origin{
 		{"home", quote(home), homeFrom},
 		{"socket", quote(socket), socketFrom},

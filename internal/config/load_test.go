@@ -104,7 +104,7 @@ func wantDefaults(t testing.TB) *config.Config {
 		Worktrees: config.Worktrees{Standby: 1},
 		MCP:       config.MCP{Allow: []string{}, MaxChildren: 32, MaxDepth: 3},
 		Notify:    config.Notify{Channels: map[string]config.Channel{}},
-		TUI:       config.TUI{Keys: map[string][]string{}},
+		TUI:       config.TUI{Keys: map[string][]string{}, Views: map[string]string{}},
 		Presets:   map[string]config.Preset{},
 	}
 }

@@ -37,6 +37,7 @@ const (
 type board struct {
 	desk    *page.Desk
 	command func(args ...string) *exec.Cmd
+	views   map[string]string // filters by name
 
 	width, height int // without the first row and the last one
 	shown         bool
@@ -59,11 +60,11 @@ type board struct {
 	replies *replies
 }
 
-func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd) *board {
+func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map[string]string) *board {
 	rows := list.New()
 	look := &eye{desk: desk, list: rows}
 	return &board{
-		desk: desk, command: command, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true,
+		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true,
 		eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
 }
@@ -232,7 +233,7 @@ func (b *board) startReply(string) tea.Cmd {
 	case r == nil:
 		return b.desk.Say(why)
 	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
-		return b.desk.Say("it asks for permission: a allows, r rejects")
+		return b.desk.Say("it asks for permission: " + b.desk.Key("allow") + " allows, " + b.desk.Key("reject") + " rejects")
 	}
 	b.typing, b.field, b.about = replying, field.New(""), *r
 	return nil

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -74,11 +76,11 @@ func (m *Model) key(name string) string {
 }
 
 // CheckKeys returns the keys that the user chose, by the names of what they do, or an error that says
-// which of them cannot be. path is the file that has them.
-func CheckKeys(path string, chosen map[string][]string) (page.Keymap, error) {
+// which of them cannot be. path is the file that has them, and the views.
+func CheckKeys(path string, chosen map[string][]string, views map[string]string) (page.Keymap, error) {
 	keymap, err := page.NewKeymap(chosen)
 	if err == nil && len(keymap) > 0 {
-		err = keymap.Check(New(context.Background(), Options{}).screens()...)
+		err = keymap.Check(New(context.Background(), Options{Views: views}).screens()...)
 	}
 	if err != nil {
 		e := agency.AsError(err)
@@ -103,7 +105,7 @@ func (m *Model) pages() []page.Binding {
 // Bindings implements page.Page.
 func (b *board) Bindings() []page.Binding {
 	table := b.moves()
-	for _, part := range [][]page.Binding{b.answers(), b.acts(), b.looks()} {
+	for _, part := range [][]page.Binding{b.answers(), b.acts(), b.looks(), b.filters()} {
 		table = append(table, part...)
 	}
 	return table
@@ -183,6 +185,18 @@ func (b *board) looks() []page.Binding {
 		{Name: "zoom", Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
 		{Name: "hide", Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(func() { b.hidden, b.big = !b.hidden, false })},
 	}
+}
+
+// filters returns the views that the user has. They have no keys but those that the user chose.
+func (b *board) filters() []page.Binding {
+	table := []page.Binding{}
+	for _, name := range slices.Sorted(maps.Keys(b.views)) {
+		filter := b.views[name]
+		table = append(table, page.Binding{
+			Name: "view-" + name, Does: "the view " + name + ": " + filter, Group: groupLook, Act: page.Do(func() { b.list.Filter(filter) }),
+		})
+	}
+	return table
 }
 
 // openDiff shows what the run at the cursor changed.

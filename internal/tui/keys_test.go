@@ -12,7 +12,7 @@ import (
 // the request and the help name it.
 func TestOwnKeys(t *testing.T) {
 	t.Parallel()
-	keys, err := CheckKeys("config.toml", map[string][]string{"allow": {"y", "ctrl-y"}, "stop": {}})
+	keys, err := CheckKeys("config.toml", map[string][]string{"allow": {"y", "ctrl-y"}, "stop": {}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +55,39 @@ func TestKeysThatCannotBe(t *testing.T) {
 		{"copy", "?", "? would be both copy and help", ""},
 		{"stop", "ctrl-c", "ctrl-c cannot be a key of stop", "ctrl-c always leaves"},
 	} {
-		_, err := CheckKeys("config.toml", map[string][]string{c.name: {c.key}})
+		_, err := CheckKeys("config.toml", map[string][]string{c.name: {c.key}}, nil)
 		if !agency.IsCode(err, agency.CodeConfigInvalid) || !strings.Contains(err.Error(), c.want) || !strings.Contains(agency.AsError(err).Hint, c.hint) {
 			t.Errorf("%s = %q: %v, hint %q", c.name, c.key, err, agency.AsError(err).Hint)
 		}
 	}
-	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "merge": {"+"}}); err == nil {
+	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "merge": {"+"}}, nil); err == nil {
 		t.Error("+ zooms the pane, and merge has it too")
 	}
-	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "filter": {"/", "f"}}); err != nil {
+	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "filter": {"/", "f"}}, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// A view is a filter of the user's, found among the commands, and by its key if it has one.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	views := map[string]string{"broken": "s:failed", "login": "auth"}
+	keys, err := CheckKeys("config.toml", map[string][]string{"view-broken": {"f2"}}, views)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := seated(t, 160, 50)
+	u.m.keymap, u.m.board.views = keys, views
+	u.presses("f2")
+	u.seesNot("auth-fix")
+	u.presses("esc")
+	u.sees("auth-fix")
+	u.presses(":")
+	u.types("view login")
+	u.presses("enter")
+	u.sees("auth-fix")
+	u.seesNot("FAILED")
+	if _, err := CheckKeys("config.toml", map[string][]string{"view-none": {"f2"}}, views); err == nil {
+		t.Error("there is no view none")
 	}
 }

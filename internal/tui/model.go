@@ -50,7 +50,7 @@ func New(ctx context.Context, o Options) *Model {
 		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Later: later,
 		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key,
 	}
-	m.board = newBoard(m.desk, o.Command)
+	m.board = newBoard(m.desk, o.Command, o.Views)
 	return m
 }
 

@@ -26,6 +26,7 @@ type Options struct {
 	Config string   // the caller's configuration file; empty means the default one
 	Now    func() time.Time
 	Keys   page.Keymap
+	Views  map[string]string // filters of the list, by name
 	// Runner reads a runner as users write it: a kind, or the name of a custom one.
 	Runner func(name string) (kind agency.RunnerKind, custom string)
 	// Command returns a command of this program, to be run on the terminal.

@@ -97,7 +97,7 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	if err != nil {
 		return err
 	}
-	keys, err := tui.CheckKeys(cfg.Path, cfg.TUI.Keys)
+	keys, err := tui.CheckKeys(cfg.Path, cfg.TUI.Keys, cfg.TUI.Views)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	d.Err = io.Discard
 	defer func() { d.Err = to }()
 	return tui.Run(ctx, tui.Options{
-		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Keys: keys,
+		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Keys: keys, Views: cfg.TUI.Views,
 		Command: commands(ctx, d, program),
 	})
 }
