@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -36,10 +37,15 @@ type Options struct {
 	Away <-chan string
 }
 
+// gcPercent has the memory of the dashboard collected sooner than that of other programs: it lives
+// for long, and each change at the daemon makes a frame that is garbage a moment later.
+const gcPercent = 60
+
 // Run shows the dashboard until the user leaves it.
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	m := New(ctx, o)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env))
 	go listen(ctx, &o, p.Send)
