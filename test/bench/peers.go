@@ -19,11 +19,13 @@ import (
 // peerSessions is how many sessions each program has at once. claude-squad allows no more.
 const peerSessions = 10
 
-// contender is a program that runs coding agents, or a way to do it by hand.
+// contender is a program that runs coding agents.
 type contender interface {
 	// start starts a session whose agent runs the script agent, and returns when it was asked.
 	start(ctx context.Context, name string) (time.Time, error)
-	// list returns what it takes to print the sessions; nil when no command does.
+	// rest ends what was needed only to start the sessions.
+	rest()
+	// list returns the command that prints the sessions; nil when there is none.
 	list() []string
 	// face returns what shows the sessions on a terminal, and a text of its first whole screen.
 	face() (argv []string, shows string)
@@ -136,6 +138,9 @@ func (p *peerBench) creates(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	for _, c := range p.all {
+		c.rest()
 	}
 	for n, name := range p.names {
 		p.beside(fmt.Sprintf("create until the agent runs, 300 files: %s", name), took[n], took[0])

@@ -60,6 +60,8 @@ func (c *ours) start(ctx context.Context, name string) (time.Time, error) {
 	return asked, err
 }
 
+func (c *ours) rest() {}
+
 func (c *ours) list() []string { return []string{c.w.agency, "ls"} }
 
 func (c *ours) face() ([]string, string) { return []string{c.w.agency, "tui"}, "session-1" }
@@ -120,14 +122,13 @@ func (c *squad) face() ([]string, string) {
 	return []string{c.program, "--program", c.agent}, "session-1"
 }
 
-// processes ends the screen in which the sessions were made.
 func (c *squad) processes(ctx context.Context) ([]int, error) {
-	c.quit()
 	server, err := c.w.tmuxServer(ctx)
 	return []int{server}, err
 }
 
-func (c *squad) quit() {
+// rest ends the screen in which the sessions were made: it is at work all the time.
+func (c *squad) rest() {
 	if c.open != nil {
 		c.open.close()
 		c.open = nil
@@ -137,7 +138,7 @@ func (c *squad) quit() {
 func (c *squad) world() *world { return c.w }
 
 func (c *squad) close() error {
-	c.quit()
+	c.rest()
 	return c.w.close()
 }
 
@@ -174,6 +175,8 @@ func (c *deck) start(ctx context.Context, name string) (time.Time, error) {
 	}
 	return asked, nil
 }
+
+func (c *deck) rest() {}
 
 func (c *deck) list() []string { return []string{c.program, "list"} }
 
