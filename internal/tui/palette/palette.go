@@ -66,7 +66,7 @@ func (p *Palette) find() {
 		b := &p.table[i]
 		text := strings.ToLower(b.Does)
 		switch {
-		case len(b.Keys) > 4:
+		case b.Name == "" && len(b.Keys) > 4:
 		case strings.Contains(text, want) || b.Shown == want:
 			p.found = append(p.found, b)
 		case inOrder(strings.ReplaceAll(want, " ", ""), text):
