@@ -287,8 +287,8 @@ func (l *Lander) moveTarget(ctx context.Context, repo agency.Repo, landing *agen
 	return l.Git.FastForward(ctx, repo, landing.Worktree, landing.Target, landing.MoveFrom, landing.MoveTo, reason)
 }
 
-// giveUp removes the refs of a landing that moved nothing, and then records that it failed: nobody
-// looks at the refs of one that has failed. What cannot be done now is settled by the next daemon.
+// giveUp removes the refs of a landing that moved nothing, and then records that it failed: no daemon
+// looks at the refs of a failed landing. The next daemon does what cannot be done now.
 func (l *Lander) giveUp(ctx context.Context, repo agency.Repo, landing *agency.Landing, why error) {
 	err := l.Git.Unpin(ctx, repo, pins(landing.ID)...)
 	if err == nil {

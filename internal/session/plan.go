@@ -150,8 +150,8 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 }
 
 // checkSetup refuses an agent whose run would fail because of the repository's setup, or of the image
-// that is built for it: the user does not trust it, or a file of it is missing. It resolves the agent's base in dir, unless commit is
-// given; root is the repository.
+// that is built for it: the user does not trust it, or a file of it is missing. It resolves the
+// agent's base in dir, unless commit is given; root is the repository.
 func (d Deps) checkSetup(ctx context.Context, cfg *config.Config, project *agency.Project, a *agency.PlanAgent, dir, root, commit string, env []string) error {
 	spec, _, err := resolve.Agent(cfg, project, a)
 	if err != nil {
