@@ -377,10 +377,14 @@ func content(ctx context.Context, s *saver, at, path string) (info fs.FileInfo, 
 	return info, id, err
 }
 
-// writtenSince reports whether a file was last written at or after a time. Some file systems keep
-// whole seconds.
+// clockLag is how far the time that Linux gives a written file may be behind the clock: it is that of
+// the last tick.
+const clockLag = 10 * time.Millisecond
+
+// writtenSince reports whether a file was last written at or after a time, by the clock of its file
+// system. Some keep whole seconds.
 func writtenSince(info fs.FileInfo, since time.Time) bool {
-	at := info.ModTime()
+	at, since := info.ModTime(), since.Add(-clockLag)
 	if at.Nanosecond() == 0 {
 		since = since.Truncate(time.Second)
 	}
