@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -35,6 +36,28 @@ const inMemory = "--tmpfs"
 // Inside. Only a user namespace's own processes count for it.
 const Processes = "processes"
 
+// Fenced comes before a fence, in the form of JSON, in the arguments of Inside.
+const Fenced = "fenced"
+
+// fence is what the first program of a sandbox lets the agent have of the files that it finds there.
+type fence struct {
+	Read  []string `json:"read"`  // files and folders; programs in them can be run
+	Write []string `json:"write"` // likewise, to read too. What is not there is left out
+}
+
+// args returns the arguments of Inside for a fence.
+func (f fence) args() []string {
+	data, _ := json.Marshal(f) // strings always are JSON
+	return []string{Fenced, string(data)}
+}
+
+// second returns the fence of a sandbox that a file system of its own closes already: of that the
+// agent writes these paths and the sandbox's own folders. Only if it came out of that file system,
+// the fence would keep it.
+func second(writes []string) fence {
+	return fence{Read: []string{"/"}, Write: slices.Concat([]string{"/proc", "/dev"}, ownFolders, writes)}
+}
+
 // mount is one part of the file system in a sandbox.
 type mount struct {
 	how        string // an option of bubblewrap
@@ -53,6 +76,9 @@ func (m mount) args(size agency.Size) []string {
 	return []string{m.how, m.from, m.path}
 }
 
+// ownFolders are the folders that every sandbox has for itself.
+var ownFolders = []string{"/tmp", "/var/tmp", "/run"}
+
 // frame returns the options of every sandbox.
 func frame(network agency.Network, tmp agency.Size) []string {
 	args := []string{
@@ -63,7 +89,7 @@ func frame(network agency.Network, tmp agency.Size) []string {
 		args = append(args, "--unshare-net")
 	}
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
-	for _, path := range []string{"/tmp", "/var/tmp", "/run"} {
+	for _, path := range ownFolders {
 		args = append(args, mount{inMemory, "", path}.args(tmp)...)
 	}
 	for _, path := range ofKernel {
@@ -102,9 +128,12 @@ func (h *Host) process(c *agency.Confinement) (argv []string, env agency.Environ
 	if err != nil {
 		return nil, nil, err
 	}
-	args := frame(c.Sandbox.Network, c.Run.Resources.Tmp)
+	args, writes := frame(c.Sandbox.Network, c.Run.Resources.Tmp), []string{}
 	for _, m := range mounts {
 		args = append(args, m.args(c.Run.Resources.Tmp)...)
+		if m.how == inMemory || m.how == "--bind" {
+			writes = append(writes, m.path)
+		}
 	}
 	args = append(args, "--chdir", c.Run.Worktree, "--", c.Program, Inside)
 	env = environment(c)
@@ -120,6 +149,7 @@ func (h *Host) process(c *agency.Confinement) (argv []string, env agency.Environ
 			args = append(args, Processes, strconv.Itoa(c.Run.Resources.Pids))
 		}
 	}
+	args = append(args, second(writes).args()...)
 	argv = append([]string{"/bin/sh", "-c", ignoring, "agency", program}, append(args, c.Argv...)...)
 	return argv, env, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -70,15 +71,22 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 		Link: filepath.Join(c.Home, "link"), Mark: c.Mark, Ports: c.Ports, Listens: c.Sandbox.Network == agency.NetworkAllow,
 		Note: c.Note, OutOfMemory: outOfMemory(c.Run.Resources),
 	}
-	inside := append([]string{c.Program, Inside}, c.Argv...)
+	writes := slices.Sorted(maps.Keys(of.HostConfig.Tmpfs))
+	for _, m := range of.HostConfig.Mounts {
+		if !m.ReadOnly {
+			writes = append(writes, m.Target)
+		}
+	}
+	inside := []string{c.Program, Inside}
 	env = environment(c).WithoutFunc(func(name string) bool { return slices.Contains(ofMachine, name) && !slices.Contains(c.Set, name) })
 	if k.Listens {
 		var args []string
 		if args, env, err = listening(c, env); err != nil {
 			return nil, nil, err
 		}
-		inside = slices.Concat([]string{c.Program, Inside}, args, c.Argv)
+		inside = append(inside, args...)
 	}
+	inside = slices.Concat(inside, second(writes).args(), c.Argv)
 	at := filepath.Join(c.Attempt, CargoFile)
 	if err := k.make(ctx, client, at, of); err != nil {
 		return nil, nil, err

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -42,7 +41,12 @@ func Enter(argv []string) int {
 		count = limitProcesses(argv[1])
 		argv = argv[2:]
 	}
-	err := errors.Join(count, limitCalls(), scope())
+	var files error
+	if len(argv) > 2 && argv[0] == Fenced {
+		files = limitFiles(argv[1])
+		argv = argv[2:]
+	}
+	err := errors.Join(count, files, limitScope(), limitCalls())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agency: error: the sandbox cannot be closed:", err)
 		return codeNotExecutable
@@ -81,33 +85,4 @@ func inImage(program string) string {
 		return found
 	}
 	return program
-}
-
-// The rights of Landlock that x/sys does not name.
-const (
-	scopeAbstractSockets = 1 << 0
-	scopeSignals         = 1 << 1
-	scopesSince          = 6 // the version of Landlock
-)
-
-// scope keeps the program from the abstract sockets of programs outside, where the kernel can. A
-// network namespace does the same.
-func scope() error {
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 || version < scopesSince {
-		return nil
-	}
-	attr := struct{ fs, net, scoped uint64 }{scoped: scopeAbstractSockets | scopeSignals}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // the kernel reads it
-	if errno != 0 {
-		return fmt.Errorf("landlock: %w", errno)
-	}
-	defer func() { _ = unix.Close(int(fd)) }()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("landlock: %w", errno)
-	}
-	return nil
 }

@@ -173,6 +173,7 @@ func (h *Host) inside(network agency.Network, probe []string) []string {
 	if network == agency.NetworkAllow {
 		argv = append(argv, Listening, strconv.Itoa(proxyPort))
 	}
+	argv = append(argv, second(nil).args()...)
 	return append(append(argv, h.Program, Probe), probe...)
 }
 
