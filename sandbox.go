@@ -16,6 +16,9 @@ const (
 	// SandboxWorktree gives the agent a worktree of its own and nothing more: it has all rights of
 	// the user.
 	SandboxWorktree SandboxLevel = "worktree"
+	// SandboxLandlock keeps the agent from the user's files and processes by Landlock alone, where
+	// nothing better works: it shares the repository and the machine's file system.
+	SandboxLandlock SandboxLevel = "landlock"
 	// SandboxProcess gives the agent a file system, processes and a repository of its own.
 	SandboxProcess SandboxLevel = "process"
 	// SandboxContainer gives it the same in a container: the system of an image in the place of the
@@ -25,11 +28,11 @@ const (
 
 // SandboxLevels returns all levels, the weakest first.
 func SandboxLevels() []SandboxLevel {
-	return []SandboxLevel{SandboxWorktree, SandboxProcess, SandboxContainer}
+	return []SandboxLevel{SandboxWorktree, SandboxLandlock, SandboxProcess, SandboxContainer}
 }
 
-// Confines reports whether a level keeps the agent from the user's files, processes and repository.
-func (l SandboxLevel) Confines() bool { return l == SandboxProcess || l == SandboxContainer }
+// Confines reports whether a level keeps the agent from the user's files and processes.
+func (l SandboxLevel) Confines() bool { return l != "" && l != SandboxWorktree }
 
 // Network is what an agent in a sandbox reaches.
 type Network string
@@ -64,6 +67,9 @@ func (s Sandbox) Check() error {
 	case s.Level == SandboxWorktree && s.Network != "" && s.Network != NetworkFull:
 		return Errorf(CodeSpecInvalid, "the network %s needs the sandbox level process: at worktree an agent has the user's network", s.Network).
 			WithHint("--sandbox process --network %s", s.Network)
+	case s.Level == SandboxLandlock && s.Network == NetworkAllow:
+		return Errorf(CodeSpecInvalid, "the network allow needs the sandbox level process: Landlock keeps no agent to a proxy").
+			WithHint("--sandbox process --network allow, or --sandbox landlock --network none")
 	}
 	return nil
 }
@@ -105,6 +111,9 @@ func (s Sandbox) Enforces() []string {
 	if !s.Level.Confines() {
 		return []string{}
 	}
+	if s.Level == SandboxLandlock {
+		return s.enforcesByLandlock()
+	}
 	system := "the system"
 	if s.Level == SandboxContainer {
 		system = "the system of its image"
@@ -121,6 +130,21 @@ func (s Sandbox) Enforces() []string {
 	case NetworkAllow:
 		list = append(list, "network: the hosts on its list alone, by name, through agency's proxy")
 	case NetworkFull:
+	}
+	return list
+}
+
+func (s Sandbox) enforcesByLandlock() []string {
+	list := []string{
+		"weaker than process: the rules of Landlock alone, in the file system and the processes of the machine",
+		"files: it writes in its worktree, a home of its own and [sandbox] write, and reads the system and [sandbox] read; it can still see names, sizes and times, and change modes and times",
+		"repository: it writes objects, its own branch and the branches in the same folder",
+		"processes: it sees all, and signals its own alone",
+		"environment: it has the variables of the agent and [sandbox] env",
+		"sockets: it connects to no other program on this machine by a file",
+	}
+	if s.Network == NetworkNone {
+		list = append(list, "network: none")
 	}
 	return list
 }
@@ -328,7 +352,8 @@ func Entries(grants []Grant) []string {
 const MostRefusals = 50
 
 // PrivateGit is the git directory of an agent in a sandbox: it stands in the place of the
-// repository's, whose objects it borrows.
+// repository's, whose objects it borrows. At the level landlock there is none, and the agent writes
+// some folders of the repository's.
 type PrivateGit struct {
 	Dir       string   // holds the agent's refs and new objects
 	CommonDir string   // the repository's, in whose place it stands
@@ -337,6 +362,7 @@ type PrivateGit struct {
 	Objects   []string // folders of objects that are borrowed; Borrowed is where the agent has them
 	Hooks     string   // of the repository; empty when it has none
 	User      string   // a file with the user's own settings of git
+	Shared    []string // folders of the repository that the agent writes
 }
 
 // Borrowed returns the path at which an agent has the borrowed objects with an index.

@@ -17,7 +17,7 @@ type InitRepoRequest struct {
 // InitAnswers are keys of agency.toml; null leaves a key as it is.
 type InitAnswers struct {
 	Type      *string `json:"type,omitempty"`       // a word for readers, such as go or node
-	Sandbox   *string `json:"sandbox,omitempty"`    // the least strict sandbox level of its runs: worktree, process or container
+	Sandbox   *string `json:"sandbox,omitempty"`    // the least strict sandbox level of its runs: worktree, landlock, process or container
 	Layout    *string `json:"layout,omitempty"`     // minimal, or standard with the folders specs, scout_outputs/archive and ai_docs
 	Parallel  *bool   `json:"parallel,omitempty"`   // false allows one live run at a time
 	AgentRuns *bool   `json:"agent_runs,omitempty"` // true keeps agent_runs, a folder with a link for each run

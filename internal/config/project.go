@@ -127,6 +127,14 @@ func oneOf(values ...string) func(string) error {
 	}
 }
 
+func texts[T ~string](values []T) []string {
+	list := make([]string, 0, len(values))
+	for _, value := range values {
+		list = append(list, string(value))
+	}
+	return list
+}
+
 // commandKey binds a file of the repository, or a program and its arguments.
 func commandKey(name string, p *[]string) key {
 	return keyOf(name, p, func(v *document.Value) ([]string, error) {

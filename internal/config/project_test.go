@@ -62,7 +62,7 @@ func TestProjectProblems(t *testing.T) {
 		{"[project]\nparalel = false", `/r/agency.toml:2:1: unknown key "project.paralel"`, `did you mean "project.parallel"?`},
 		{"[script]\nsetup = \"x\"", `/r/agency.toml:1:2: unknown key "script"`, `did you mean "scripts"?`},
 		{"[sandbox]\nimage = \"-v /:/x\"", `"sandbox.image" must be the name of an image, not "-v /:/x"`, ""},
-		{"[project]\nsandbox = \"jail\"", `must be "worktree", "process" or "container", not "jail"`, ""},
+		{"[project]\nsandbox = \"jail\"", `must be one of worktree, landlock, process, container, not "jail"`, ""},
 		{"[project]\nparallel = \"no\"", `2:1: "project.parallel" must be true or false, not the text "no"`, ""},
 		{"[project]\ntype = \"Go lang\"", `must be one word, not "Go lang"`, "a type has 1 to 40"},
 		{"[scripts]\nsetup = \"make deps; rm -rf /\"\nsetup = \"x\"", `3:1: the key "scripts.setup" is there twice, first on line 2`, ""},
@@ -175,7 +175,7 @@ func TestCheckSetting(t *testing.T) {
 		}
 	}
 	e := agency.AsError(config.CheckSetting(config.Setting{Key: "project.sandbox", Value: "jail"}))
-	if e == nil || e.Code != agency.CodeUsage || e.Message != `project.sandbox must be "worktree", "process" or "container", not "jail"` {
+	if e == nil || e.Code != agency.CodeUsage || e.Message != `project.sandbox must be one of worktree, landlock, process, container, not "jail"` {
 		t.Errorf("got %+v", e)
 	}
 }

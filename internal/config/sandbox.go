@@ -18,8 +18,8 @@ import (
 func levelKey(name string, p *agency.SandboxLevel) key {
 	return keyOf(name, p, func(v *document.Value) (agency.SandboxLevel, error) {
 		text, err := v.AsString()
-		if err == nil && !slices.Contains(agency.SandboxLevels(), agency.SandboxLevel(text)) {
-			err = fmt.Errorf("must be %q, %q or %q, not %q", agency.SandboxWorktree, agency.SandboxProcess, agency.SandboxContainer, clip(text))
+		if err == nil {
+			err = oneOf(texts(agency.SandboxLevels())...)(text)
 		}
 		return agency.SandboxLevel(text), err
 	}, func(l agency.SandboxLevel) string { return quote(string(l)) })

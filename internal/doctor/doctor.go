@@ -90,9 +90,9 @@ type Deps struct {
 
 // Sandbox tries the sandboxes of this machine.
 type Sandbox interface {
-	// Trials returns the outcome of every try to get out of one of the level process, or
+	// Trials returns the outcome of every try to get out of one of a level, process or landlock, or
 	// E_SANDBOX_UNAVAILABLE.
-	Trials(ctx context.Context) ([]agency.SandboxTrial, error)
+	Trials(ctx context.Context, level agency.SandboxLevel) ([]agency.SandboxTrial, error)
 	// TryImage does the same for containers of an image, in the engine that an environment names.
 	TryImage(ctx context.Context, env agency.Environ, name string) ([]agency.SandboxTrial, error)
 	// Containers returns the containers in the engine that an environment names, and in those that

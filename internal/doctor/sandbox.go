@@ -14,29 +14,29 @@ import (
 // although its sandbox is to refuse it is a finding.
 func (d *Doctor) TrySandbox(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
 	resp := api.DoctorResponse{Checks: []api.Check{}, Trials: []agency.SandboxTrial{}}
-	trials, err := d.Sandbox.Trials(ctx)
-	switch {
-	case agency.IsCode(err, agency.CodeSandboxUnavailable):
-		resp.Checks = append(resp.Checks, failed("sandbox", err))
-	case err != nil:
-		return api.DoctorResponse{}, err
-	default:
-		resp.Checks = append(resp.Checks, tried(trials, "process: bubblewrap refused everything that it is to refuse")...)
-	}
-	resp.Trials = append(resp.Trials, trials...)
 	image := d.Image(ctx, req)
-	trials, err = d.Sandbox.TryImage(ctx, req.Env, image)
-	switch {
-	case agency.IsCode(err, agency.CodeSandboxUnavailable): // it is the user's choice to have it
-		c := failed("sandbox", err)
-		c.Level = levelNote
-		resp.Checks = append(resp.Checks, c)
-	case err != nil:
-		return api.DoctorResponse{}, err
-	default:
-		resp.Checks = append(resp.Checks, tried(trials, "container: the engine refused everything that it is to refuse, with the image "+image)...)
+	for _, level := range []struct {
+		try   func() ([]agency.SandboxTrial, error)
+		words string
+		found string // of a sandbox that this machine cannot make
+	}{
+		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.Trials(ctx, agency.SandboxProcess) }, "process: bubblewrap", levelError},
+		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.Trials(ctx, agency.SandboxLandlock) }, "landlock: the kernel", levelNote},
+		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.TryImage(ctx, req.Env, image) }, "container: the engine", levelNote},
+	} {
+		trials, err := level.try()
+		switch {
+		case agency.IsCode(err, agency.CodeSandboxUnavailable):
+			c := failed("sandbox", err)
+			c.Level = level.found
+			resp.Checks = append(resp.Checks, c)
+		case err != nil:
+			return api.DoctorResponse{}, err
+		default:
+			resp.Checks = append(resp.Checks, tried(trials, level.words+" refused everything that it is to refuse")...)
+		}
+		resp.Trials = append(resp.Trials, trials...)
 	}
-	resp.Trials = append(resp.Trials, trials...)
 	resp.Checks = append(resp.Checks, limits())
 	return resp, nil
 }

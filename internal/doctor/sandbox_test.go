@@ -13,7 +13,12 @@ import (
 // outcomes are the outcomes of trials on a machine.
 type outcomes []agency.SandboxTrial
 
-func (o outcomes) Trials(context.Context) ([]agency.SandboxTrial, error) { return o, nil }
+func (o outcomes) Trials(_ context.Context, level agency.SandboxLevel) ([]agency.SandboxTrial, error) {
+	if level == agency.SandboxProcess {
+		return o, nil
+	}
+	return nil, agency.Errorf(agency.CodeSandboxUnavailable, "no Landlock")
+}
 
 func (outcomes) TryImage(context.Context, agency.Environ, string) ([]agency.SandboxTrial, error) {
 	return nil, agency.Errorf(agency.CodeSandboxUnavailable, "no engine")
@@ -33,7 +38,7 @@ func TestOpenWayOutIsFound(t *testing.T) {
 		{Network: agency.NetworkNone, Way: "read a secret", Promised: true, Refused: true},
 	}}}
 	resp, err := d.TrySandbox(t.Context(), api.DoctorRequest{})
-	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 3 || resp.Checks[2].Name != "limits" {
+	if err != nil || len(resp.Trials) != 3 || len(resp.Checks) != 4 || resp.Checks[3].Name != "limits" {
 		t.Fatalf("%+v, %v", resp, err)
 	}
 	if c := resp.Checks[0]; c.Level != "error" || !strings.Contains(c.Text, "network full an agent can read a secret") {

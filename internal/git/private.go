@@ -87,6 +87,50 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 	return p, nil
 }
 
+// Shared returns what an agent has of the repository at the level landlock: it reads all of it, and
+// writes the objects, the entry of its worktree and the folders of its own branch. The user's own
+// settings are written into dir.
+func (g *Sandboxes) Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error) {
+	p := agency.PrivateGit{CommonDir: repo.CommonDir, Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser)}
+	failed := func(err error) (agency.PrivateGit, error) {
+		return p, fmt.Errorf("share the repository with the sandbox of %s: %w", worktree, err)
+	}
+	list, err := g.settings(ctx, repo.CommonDir)
+	if err != nil {
+		return failed(err)
+	}
+	if err := checkRefStorage(repo, list); err != nil {
+		return p, err
+	}
+	if p.Objects, err = borrowed(repo.CommonDir); err != nil {
+		return failed(err)
+	}
+	settings, err := g.userSettings(ctx, repo)
+	if err == nil {
+		err = file.EnsureDirBeneath(filepath.Dir(dir), filepath.Base(dir))
+	}
+	if err == nil {
+		err = file.WriteBeneath(dir, privateUser, []byte(settings), 0o600)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	heads := filepath.Dir(filepath.Join("refs", "heads", branch))
+	root, err := os.OpenRoot(repo.CommonDir)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = root.Close() }()
+	for _, sub := range []string{heads, filepath.Join("logs", heads)} { // git removes those that are empty
+		if err := root.MkdirAll(sub, 0o777); err != nil {
+			return failed(err)
+		}
+		p.Shared = append(p.Shared, filepath.Join(repo.CommonDir, sub))
+	}
+	p.Shared = append(p.Shared, filepath.Join(repo.CommonDir, "objects"), p.Entry)
+	return p, nil
+}
+
 // checkRefStorage refuses a repository whose refs are not files, which a sandbox cannot have.
 func checkRefStorage(repo agency.Repo, list []setting) error {
 	for _, s := range list {

@@ -50,7 +50,7 @@ func how(level agency.SandboxLevel, name agency.LimitName) (by string, err error
 	case agency.LimitOpenFiles:
 		return ByRlimit, nil
 	case agency.LimitTmp:
-		if level == agency.SandboxWorktree {
+		if level == agency.SandboxWorktree || level == agency.SandboxLandlock {
 			return "", fmt.Errorf("at the sandbox level %s a run has the machine's /tmp", level)
 		}
 		return BySize, nil

@@ -47,7 +47,7 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 	}
 	spec.Sandbox, spec.Network = sandbox.Level, sandbox.Network
 	configured := cfg.Resources.Tighter(p.Resources)
-	if spec.Sandbox == agency.SandboxWorktree {
+	if spec.Sandbox == agency.SandboxWorktree || spec.Sandbox == agency.SandboxLandlock {
 		configured.Tmp = 0 // what is configured for sandboxes
 	}
 	spec.Resources = spec.Resources.Or(configured).Final()

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"agency"
 )
 
 // The fields of what a filter of system calls looks at.
@@ -27,7 +29,35 @@ var forbidden = []uint32{
 
 // limitCalls makes the kernel refuse, for this thread and all that it starts, the forbidden calls,
 // new namespaces, and typing into the terminal (TIOCSTI and TIOCLINUX).
-func limitCalls() error {
+func limitCalls() error { return filterCalls(rules) }
+
+// limitSockets makes the kernel refuse what reaches beyond a fence that is alone: connections to
+// sockets that are files, or all sockets with the network none; and to set the limits of other
+// processes.
+func limitSockets(network agency.Network) error {
+	return filterCalls(func(uint32) []unix.SockFilter {
+		f := []unix.SockFilter{
+			// This one opens sockets without a call.
+			{Code: equal, K: unix.SYS_IO_URING_SETUP, Jf: 1},
+			{Code: result, K: absent},
+			{Code: equal, K: unix.SYS_PRLIMIT64, Jf: 3},
+			{Code: load, K: callArg0},
+			{Code: equal, K: 0, Jt: 1},
+			{Code: result, K: denied},
+			{Code: load, K: callNumber},
+		}
+		if network == agency.NetworkNone {
+			return append(f, unix.SockFilter{Code: equal, K: unix.SYS_SOCKET, Jf: 1}, unix.SockFilter{Code: result, K: denied})
+		}
+		return append(f, unix.SockFilter{Code: equal, K: unix.SYS_SOCKET, Jf: 3}, unix.SockFilter{Code: load, K: callArg0},
+			unix.SockFilter{Code: equal, K: unix.AF_UNIX, Jf: 1}, unix.SockFilter{Code: result, K: denied})
+	})
+}
+
+// filterCalls makes the kernel look at each system call of this thread, and of all that it starts.
+// What the rules for an architecture let pass is allowed. Programs for another one, such as 32 bits,
+// get no system call at all: their numbers mean something else.
+func filterCalls(rules func(arch uint32) []unix.SockFilter) error {
 	arch, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	if !ok {
 		return fmt.Errorf("the processor %s is not known", runtime.GOARCH)
@@ -35,7 +65,13 @@ func limitCalls() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
-	filter := rules(arch)
+	filter := []unix.SockFilter{
+		{Code: load, K: callArch},
+		{Code: equal, K: arch, Jt: 1},
+		{Code: result, K: denied},
+		{Code: load, K: callNumber},
+	}
+	filter = append(append(filter, rules(arch)...), unix.SockFilter{Code: result, K: allow})
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil { //nolint:gosec // the kernel reads it
 		return fmt.Errorf("limit the system calls: %w", err)
@@ -46,26 +82,22 @@ func limitCalls() error {
 // newNamespaces are the flags that make any namespace.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// rules returns the filter for an architecture. Programs for another one, such as 32 bits, get no
-// system call at all: their numbers mean something else.
+// The steps of a filter.
+const (
+	load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	equal  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	least  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+	anyBit = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+	result = unix.BPF_RET | unix.BPF_K
+	allow  = unix.SECCOMP_RET_ALLOW
+	denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+)
+
+// rules returns the rules of limitCalls for an architecture.
 func rules(arch uint32) []unix.SockFilter {
-	const (
-		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		least  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		anyBit = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
-		result = unix.BPF_RET | unix.BPF_K
-		allow  = unix.SECCOMP_RET_ALLOW
-		denied = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-		absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
-		x32    = 0x40000000
-	)
-	f := []unix.SockFilter{
-		{Code: load, K: callArch},
-		{Code: equal, K: arch, Jt: 1},
-		{Code: result, K: denied},
-		{Code: load, K: callNumber},
-	}
+	const x32 = 0x40000000
+	f := []unix.SockFilter{}
 	if arch == unix.AUDIT_ARCH_X86_64 {
 		f = append(f, unix.SockFilter{Code: least, K: x32, Jf: 1}, unix.SockFilter{Code: result, K: denied})
 	}
@@ -86,7 +118,6 @@ func rules(arch uint32) []unix.SockFilter {
 		unix.SockFilter{Code: equal, K: unix.TIOCSTI, Jt: 1},
 		unix.SockFilter{Code: equal, K: tiocLinux, Jf: 1},
 		unix.SockFilter{Code: result, K: denied},
-		unix.SockFilter{Code: result, K: allow},
 	)
 	return f
 }

@@ -41,8 +41,13 @@ const Fenced = "fenced"
 
 // fence is what the first program of a sandbox lets the agent have of the files that it finds there.
 type fence struct {
-	Read  []string `json:"read"`  // files and folders; programs in them can be run
-	Write []string `json:"write"` // likewise, to read too. What is not there is left out
+	Read  []string `json:"read"`            // files and folders; programs in them can be run
+	Write []string `json:"write"`           // likewise, to read too. What is not there is left out
+	Names []string `json:"names,omitempty"` // folders whose names alone can be listed
+	// Alone: there is no other file system and no namespace around it, so it must be complete. Network
+	// is set then.
+	Alone   bool           `json:"alone,omitempty"`
+	Network agency.Network `json:"network,omitempty"`
 }
 
 // args returns the arguments of Inside for a fence.
@@ -113,6 +118,8 @@ func (h *Host) Command(ctx context.Context, c *agency.Confinement) (argv []strin
 		return h.container(ctx, c)
 	case agency.SandboxProcess:
 		return h.process(c)
+	case agency.SandboxLandlock:
+		return h.landlock(c)
 	case agency.SandboxWorktree:
 	}
 	return c.Argv, c.Env, nil

@@ -24,7 +24,7 @@ type Host struct {
 	Tmp     string // a folder that each daemon empties at its start
 
 	mu    sync.Mutex
-	works bool // bubblewrap was tried, and did all that is asked of it
+	works map[agency.SandboxLevel]bool // that were tried, and did all that is asked of them
 }
 
 // bubblewrap is the program that makes namespaces and mounts.
@@ -32,36 +32,46 @@ const bubblewrap = "bwrap"
 
 // Check returns E_SANDBOX_UNAVAILABLE, with what to do, unless this host can enforce the level.
 func (h *Host) Check(ctx context.Context, level agency.SandboxLevel) error {
-	if level != agency.SandboxProcess {
+	if level != agency.SandboxProcess && level != agency.SandboxLandlock {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.works {
+	if h.works[level] {
 		return nil
 	}
 	refused := func(format string, args ...any) *agency.Error {
 		return agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level %s: "+format, append([]any{level}, args...)...)
 	}
-	const nearest = "; without it: --sandbox worktree, which does not keep the agent from your files"
+	const nearest = "; without it: --sandbox landlock, which is weaker, or --sandbox worktree, which does not keep the agent from your files"
 	if !supported {
 		return refused("it needs Linux").WithHint("the level that works here is worktree")
 	}
-	if _, err := exec.LookPath(bubblewrap); err != nil {
+	if _, err := exec.LookPath(bubblewrap); err != nil && level == agency.SandboxProcess {
 		return refused("bubblewrap is not installed, or not in the PATH of the daemon").
 			WithHint("sudo apt-get install bubblewrap, or sudo dnf install bubblewrap" + nearest)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := h.try(ctx, agency.NetworkNone).CombinedOutput()
+	cmd, err := h.try(ctx, level, agency.NetworkNone)
+	if err != nil {
+		return err
+	}
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		words := plain.OneLine(strings.TrimSpace(string(out)))
 		if words == "" {
 			words = err.Error()
 		}
+		if level == agency.SandboxLandlock {
+			return refused("the kernel cannot make it here: %s", words).WithHint("it needs Linux 6.12 or newer with Landlock; without it: --sandbox process, or --sandbox worktree, which does not keep the agent from your files")
+		}
 		return refused("bubblewrap cannot make it here: %s", words).WithHint("%s%s", advice(words), nearest)
 	}
-	h.works = true
+	if h.works == nil {
+		h.works = map[agency.SandboxLevel]bool{}
+	}
+	h.works[level] = true
 	return nil
 }
 

@@ -46,7 +46,7 @@ func Enter(argv []string) int {
 		files = limitFiles(argv[1])
 		argv = argv[2:]
 	}
-	err := errors.Join(count, files, limitScope(), limitCalls())
+	err := errors.Join(count, files, limitCalls())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agency: error: the sandbox cannot be closed:", err)
 		return codeNotExecutable

@@ -2,10 +2,12 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,6 +21,11 @@ func limitFiles(text string) error {
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		return fmt.Errorf("limit the files: %w", err)
 	}
+	if f.Alone {
+		if err := dropRights(); err != nil {
+			return err
+		}
+	}
 	rules := []landlock.Rule{}
 	for _, path := range f.Read {
 		rules = append(rules, ofFile(path, landlock.RODirs(path), landlock.ROFiles(path)))
@@ -26,13 +33,42 @@ func limitFiles(text string) error {
 	for _, path := range f.Write {
 		rules = append(rules, ofFile(path, landlock.RWDirs(path).WithRefer().WithIoctlDev(), landlock.RWFiles(path).WithIoctlDev()))
 	}
+	for _, path := range f.Names {
+		rules = append(rules, landlock.PathAccess(syscall.AccessFSReadDir, path).IgnoreIfMissing())
+	}
 	for fd := range 3 {
 		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil { // it lies outside, and programs open it again
 			rules = append(rules, landlock.RWFiles(fmt.Sprintf("/proc/self/fd/%d", fd)).WithIoctlDev())
 		}
 	}
-	if err := rights.RestrictPaths(rules...); err != nil {
+	enforced := rights
+	if f.Alone { // then less is not enough
+		enforced = landlock.V6
+	}
+	if err := enforced.RestrictPaths(rules...); err != nil {
 		return fmt.Errorf("limit the files: %w", err)
+	}
+	if err := enforced.RestrictScoped(); err != nil {
+		return fmt.Errorf("limit signals and sockets: %w", err)
+	}
+	if f.Alone {
+		return limitSockets(f.Network)
+	}
+	return nil
+}
+
+// dropRights drops all that root may do more than others, for good.
+func dropRights() error {
+	var err error
+	for right := 0; err == nil; right++ {
+		err = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(right), 0, 0, 0)
+	}
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) { // after the last; or it cannot get any
+		header, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+		err = unix.Capset(&header, &none[0])
+	}
+	if err != nil {
+		return fmt.Errorf("drop the rights of root: %w", err)
 	}
 	return nil
 }
@@ -43,13 +79,4 @@ func ofFile(path string, dir, file landlock.FSRule) landlock.FSRule {
 		return file
 	}
 	return dir.IgnoreIfMissing()
-}
-
-// limitScope keeps this process, and what it starts, from the abstract sockets and the processes of
-// programs outside.
-func limitScope() error {
-	if err := rights.RestrictScoped(); err != nil {
-		return fmt.Errorf("limit signals and sockets: %w", err)
-	}
-	return nil
 }

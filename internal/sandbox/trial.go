@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,15 +33,16 @@ const (
 // trialTime is how long all trials of one sandbox may take.
 const trialTime = 20 * time.Second
 
-// Trials tries, from inside each sandbox of the level process that this host can make, what the
-// sandbox is to refuse. It aims at files, sockets and a process of its own, and changes nothing
-// else. E_SANDBOX_UNAVAILABLE: there is none, and the hint says what to do.
-func (h *Host) Trials(ctx context.Context) ([]agency.SandboxTrial, error) {
-	if err := h.Check(ctx, agency.SandboxProcess); err != nil {
+// Trials tries, from inside each sandbox of the level process or landlock that this host can make,
+// what the sandbox is to refuse. It aims at files, sockets and a process of its own, and changes
+// nothing else. E_SANDBOX_UNAVAILABLE: there is none, and the hint says what to do.
+func (h *Host) Trials(ctx context.Context, level agency.SandboxLevel) ([]agency.SandboxTrial, error) {
+	if err := h.Check(ctx, level); err != nil {
 		return nil, err
 	}
-	return h.trials(ctx, agency.SandboxProcess, agency.Networks(), func(ctx context.Context, network agency.Network, probe []string) (*exec.Cmd, error) {
-		return h.try(ctx, network, probe...), nil
+	networks := slices.DeleteFunc(agency.Networks(), func(n agency.Network) bool { return agency.Sandbox{Level: level, Network: n}.Check() != nil })
+	return h.trials(ctx, level, networks, func(ctx context.Context, network agency.Network, probe []string) (*exec.Cmd, error) {
+		return h.try(ctx, level, network, probe...)
 	})
 }
 
@@ -167,7 +169,7 @@ func outcomes(cmd *exec.Cmd, level agency.SandboxLevel, network agency.Network) 
 	return list, nil
 }
 
-// inside returns the command line of Probe in a sandbox.
+// inside returns the command line of Probe in a sandbox with a file system of its own.
 func (h *Host) inside(network agency.Network, probe []string) []string {
 	argv := []string{h.Program, Inside}
 	if network == agency.NetworkAllow {
@@ -177,16 +179,25 @@ func (h *Host) inside(network agency.Network, probe []string) []string {
 	return append(append(argv, h.Program, Probe), probe...)
 }
 
-// try returns the command that runs Probe, with these arguments, in a sandbox without any file of
-// the user.
-func (h *Host) try(ctx context.Context, network agency.Network, probe ...string) *exec.Cmd {
-	args := frame(network, 0)
-	for _, m := range append(system(), mount{"--ro-bind", h.Program, h.Program}) {
-		args = append(args, m.args(0)...)
+// try returns the command that runs Probe, with these arguments, in a sandbox of the level process or
+// landlock without any file of the user.
+func (h *Host) try(ctx context.Context, level agency.SandboxLevel, network agency.Network, probe ...string) (*exec.Cmd, error) {
+	var argv []string
+	if level == agency.SandboxLandlock {
+		f, err := systemFence(h.Program, network)
+		if err != nil {
+			return nil, err
+		}
+		argv = slices.Concat([]string{h.Program, Inside}, f.args(), []string{h.Program, Probe}, probe)
+	} else {
+		argv = append([]string{bubblewrap}, frame(network, 0)...)
+		for _, m := range append(system(), mount{"--ro-bind", h.Program, h.Program}) {
+			argv = append(argv, m.args(0)...)
+		}
+		argv = append(append(argv, "--"), h.inside(network, probe)...)
 	}
-	args = append(append(args, "--"), h.inside(network, probe)...)
-	cmd := exec.CommandContext(ctx, bubblewrap, args...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second
-	return cmd
+	return cmd, nil
 }

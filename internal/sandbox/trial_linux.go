@@ -26,8 +26,8 @@ var attempts = []struct {
 }{
 	{"write a file of yours", false, func(t target) error { return os.WriteFile(filepath.Join(t.Dir, "planted"), nil, 0o600) }},
 	{"read a secret", false, func(t target) error { _, err := os.ReadFile(filepath.Join(t.Dir, secretFile)); return err }},
-	{"write the system", false, func(target) error { return unix.Access("/usr", unix.W_OK) }},
-	{"write the settings of the kernel", false, func(target) error { return unix.Access("/proc/sys/kernel/core_pattern", unix.W_OK) }},
+	{"write the system", false, func(target) error { return openForWriting("/usr/bin/env") }},
+	{"write the settings of the kernel", false, func(target) error { return openForWriting("/proc/sys/kernel/core_pattern") }},
 	{"signal a process of yours", false, func(t target) error { return unix.Kill(t.Process, unix.SIGCONT) }},
 	{"trace a process of yours", false, trace},
 	{"read the memory of a process of yours", false, func(t target) error {
@@ -100,6 +100,18 @@ func reason(err error) string {
 		return errno.Error()
 	}
 	return err.Error()
+}
+
+// openForWriting opens a file as if to write it.
+func openForWriting(path string) error {
+	if err := unix.Access(path, unix.W_OK); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		err = f.Close()
+	}
+	return err
 }
 
 // trace attaches to a process without stopping it; the end of this program detaches.

@@ -67,7 +67,11 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 func (la *launcher) confinement(ctx context.Context, l *launching, env agency.Environ) (*agency.Confinement, error) {
 	r := l.run
 	attempt, dir := observe.AttemptDir(r.Dir, r.Attempt.Number), filepath.Join(r.Dir, sandboxDir)
-	git, err := la.git.Private(ctx, r.Repo, r.Worktree, r.Branch, dir)
+	gitOf := la.git.Private
+	if r.Sandbox.Level == agency.SandboxLandlock {
+		gitOf = la.git.Shared
+	}
+	git, err := gitOf(ctx, r.Repo, r.Worktree, r.Branch, dir)
 	if err != nil {
 		return nil, err
 	}

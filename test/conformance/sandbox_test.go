@@ -27,11 +27,7 @@ func TestSandboxed(t *testing.T) {
 			a.home = func(t *testing.T, dir, repo, url string) []string {
 				return home(t, dir, repo, strings.Replace(url, "127.0.0.1", "model.localhost", 1))
 			}
-			f := newFixture(t, binary, a, modelserver.Scenario{
-				{Text: "I write.", Write: &modelserver.File{Path: "greeting.txt", Content: "hello\n"}},
-				{Text: "I report.", Shell: "git add greeting.txt && git -c user.name=a -c user.email=a@b commit -qm greeting && agency report complete --summary greeted"},
-				{Text: "All done."},
-			})
+			f := newFixture(t, binary, a, greeting())
 			f.addConfig("[sandbox]\nhosts = [\"" + strings.Replace(strings.TrimPrefix(f.model.URL, "http://"), "127.0.0.1", "model.localhost", 1) + "\"]\nenv = [\"SCRIPTED_KEY\"]\n")
 			spec := filepath.Join(f.dir, "spec.json")
 			write(t, spec, fmt.Sprintf(`{"prompt": {}, "runner": {"kind": %q, "dangerously_skip_permissions": true}}`, name))
@@ -41,6 +37,39 @@ func TestSandboxed(t *testing.T) {
 				t.Fatalf("exit %d, %s %s", exit, ended.Status, ended.Summary)
 			}
 			f.output(binary, "diff", string(run.ID)) // a look at the run takes its commits over
+			if got := f.output("git", "show", run.Branch+":greeting.txt"); got != "hello\n" {
+				t.Errorf("the branch has %q", got)
+			}
+			f.until("its end", func() bool { return len(f.processes(run.ID)) == 0 })
+		})
+	}
+}
+
+// greeting is a turn in which an agent writes a file, commits it and reports.
+func greeting() modelserver.Scenario {
+	return modelserver.Scenario{
+		{Text: "I write.", Write: &modelserver.File{Path: "greeting.txt", Content: "hello\n"}},
+		{Text: "I report.", Shell: "git add greeting.txt && git -c user.name=a -c user.email=a@b commit -qm greeting && agency report complete --summary greeted"},
+		{Text: "All done."},
+	}
+}
+
+// Each agent works in the sandbox landlock too, with links to its state in a home of its own.
+func TestFenced(t *testing.T) {
+	t.Parallel()
+	for _, name := range runners() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			binary, a := installed(t, name)
+			f := newFixture(t, binary, a, greeting())
+			f.addConfig("[sandbox]\nenv = [\"SCRIPTED_KEY\"]\n")
+			spec := filepath.Join(f.dir, "spec.json")
+			write(t, spec, fmt.Sprintf(`{"prompt": {}, "runner": {"kind": %q, "dangerously_skip_permissions": true}}`, name))
+			run := f.start(a, "--spec", spec, "--headless", "--sandbox", "landlock")
+			ended, exit := f.wait(run)
+			if exit != 0 || ended.Status != agency.ReadyForReview || ended.Summary != "greeted" {
+				t.Fatalf("exit %d, %s %s", exit, ended.Status, ended.Summary)
+			}
 			if got := f.output("git", "show", run.Branch+":greeting.txt"); got != "hello\n" {
 				t.Errorf("the branch has %q", got)
 			}

@@ -40,7 +40,7 @@ func questions() []question {
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Type = &text },
 		},
 		{
-			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process, container)", help: "sandbox every run at least at this `LEVEL`: worktree, process or container (default: worktree)",
+			key: sandboxKey, flag: "sandbox", text: "Sandbox level (worktree, process, container)", help: "sandbox every run at least at this `LEVEL`: worktree, landlock, process or container (default: worktree)",
 			set: func(a *api.InitAnswers, text string, _ bool) { a.Sandbox = &text },
 		},
 		{

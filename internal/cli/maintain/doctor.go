@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ sockets and a process of its own, and prints what they refused.`,
 			}
 		}
 		return d.Print(resp, func(w io.Writer) {
-			_, _ = io.WriteString(w, trialTable(resp.Trials))
+			_, _ = io.WriteString(w, trialTables(resp.Trials))
 			for _, c := range resp.Checks {
 				mark := map[string]string{"ok": "✓", "note": "○", "warning": "◐", "error": "✕"}[c.Level]
 				_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("%s %-20s ", mark, c.Name), term.SafeLine(c.Text), d.Columns()))
@@ -58,8 +59,16 @@ sockets and a process of its own, and prints what they refused.`,
 	return cmd
 }
 
-// trialTable returns a table with a line for each way out and a column for each sandbox, with the
-// reason that the strictest one refused it; empty without trials.
+// trialTables returns a table for each level, with a line for each way out and a column for each
+// network, and the reason that the strictest one refused it; empty without trials.
+func trialTables(trials []agency.SandboxTrial) string {
+	var b strings.Builder
+	for _, level := range agency.SandboxLevels() {
+		b.WriteString(trialTable(slices.DeleteFunc(slices.Clone(trials), func(t agency.SandboxTrial) bool { return t.Level != level })))
+	}
+	return b.String()
+}
+
 func trialTable(trials []agency.SandboxTrial) string {
 	ways, words, reasons := []string{}, map[string][]string{}, map[string]string{}
 	for _, t := range trials {
@@ -75,10 +84,10 @@ func trialTable(trials []agency.SandboxTrial) string {
 	if len(ways) == 0 {
 		return ""
 	}
-	rows := [][]string{{"FROM INSIDE"}}
+	rows := [][]string{{"FROM INSIDE " + strings.ToUpper(string(trials[0].Level))}}
 	for _, t := range trials {
 		if t.Way == ways[0] {
-			rows[0] = append(rows[0], strings.ToUpper(string(t.Level)+" "+string(t.Network)))
+			rows[0] = append(rows[0], strings.ToUpper(string(t.Network)))
 		}
 	}
 	rows[0] = append(rows[0], "BY")

@@ -52,7 +52,7 @@ what has a new answer.`,
 	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
 	command.Values(cmd, "layout", agency.LayoutMinimal, agency.LayoutStandard)
 	command.Values(cmd, "id-format", "mmdd-slug-hash", "timestamp-slug")
-	command.Values(cmd, "sandbox", "worktree", "process", "container")
+	command.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.BoolVar(&o.archive, "archive-scout", false, "with --layout standard: move the files of ai_docs/scout to scout_outputs/archive")
 	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; agency.toml.bak keeps the old agency.toml")

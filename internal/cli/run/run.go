@@ -86,7 +86,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.asked.Limits.StuckIntervals, "stuck-after", 0, "alert that the run is stuck after `N` intervals of the watchdog without a sign of life (default: as configured)")
 	f.BoolVar(&o.headless, "headless", false, "short for --mode headless: no terminal; the agent reads the prompt, works and ends")
 	f.StringVar((*string)(&o.asked.Mode), "mode", "", "speak with the agent in this `MODE`: terminal, headless or protocol (default: as configured)")
-	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "sandbox the agent at this `LEVEL`: worktree, process or container (default: as configured)")
+	f.StringVar((*string)(&o.asked.Sandbox), "sandbox", "", "sandbox the agent at this `LEVEL`: worktree, landlock, process or container (default: as configured)")
 	f.StringVar((*string)(&o.asked.Network), "network", "", "let an agent in a sandbox reach this `NETWORK`: full, allow (the hosts of [sandbox]) or none (default: as configured)")
 	for name, usage := range map[agency.LimitName]string{
 		agency.LimitMemory:    "limit the memory of the run to `SIZE`, such as 4g (none: no limit; default: as configured)",
@@ -103,7 +103,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "do not run the setup of the repository's agency.toml")
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
 	command.Values(cmd, "mode", "terminal", "headless", "protocol")
-	command.Values(cmd, "sandbox", "worktree", "process", "container")
+	command.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
 	command.Values(cmd, "network", "full", "allow", "none")
 	_ = cmd.RegisterFlagCompletionFunc("preset", o.CompletePresets)
 	_ = cmd.RegisterFlagCompletionFunc("runner", o.CompleteRunners)

@@ -57,7 +57,7 @@ func labels() [rows][2]string {
 		{"preset", "of the configuration; empty: none"},
 		{"runner", "claude_code, codex …; empty: as configured"},
 		{"base", "a branch or commit; empty: what is checked out"},
-		{"sandbox", "worktree, process or container; empty: as configured"},
+		{"sandbox", "worktree, landlock, process or container; empty: as configured"},
 		{"plan", "a file or folder, for a session of agents in place of a prompt"},
 	}
 }
