@@ -94,9 +94,9 @@ func (h *hand) clear() error {
 	return nil
 }
 
-// awaitRead waits until the runner has read all that was typed, and reports whether it has. The
-// kernel passes typed bytes on with a delay, so the terminal must have nothing to read for a while.
-// Looks measure it, not time alone: on a busy machine the kernel and the looks are late alike.
+// awaitRead waits until the runner has read all that was typed, and reports whether it has. A kernel
+// may pass typed bytes on with a delay, so the terminal must have nothing to read for a while. Looks
+// measure it, not time alone: on a busy machine the kernel and the looks are late alike.
 func (h *hand) awaitRead(limit time.Duration) bool {
 	begin, steady := time.Now(), 0
 	for looks := 1; ; looks++ {

@@ -153,6 +153,9 @@ func (t *terminal) readsLines() (byLine bool, err error) {
 // lines.
 func (t *terminal) unread() (n int, err error) {
 	err = t.ask(func(fd int) error {
+		// The kernel passes typed bytes on with a delay, which is long on a busy machine. On Linux a poll
+		// of a terminal that has nothing to read does it at once.
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		n, err = unix.IoctlGetInt(fd, getUnread)
 		return err
 	})
