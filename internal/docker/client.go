@@ -34,6 +34,7 @@ const (
 type Client struct {
 	Socket  string // the path of the engine's
 	version string // of the API; empty before Open
+	podman  bool   // it is podman that speaks this API
 	http    *http.Client
 }
 
@@ -81,6 +82,7 @@ func (c *Client) Open(ctx context.Context) error {
 		APIVersion    string `json:"ApiVersion"`
 		MinAPIVersion string
 		Version       string
+		Components    []struct{ Name string }
 	}
 	if err := c.call(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
 		return err
@@ -95,6 +97,9 @@ func (c *Client) Open(ctx context.Context) error {
 			WithHint("a newer agency may; or start the engine with DOCKER_MIN_API_VERSION=1.%d", newest)
 	}
 	c.version = fmt.Sprintf("/v1.%d", max(oldest, least))
+	for _, part := range v.Components {
+		c.podman = c.podman || strings.HasPrefix(part.Name, "Podman")
+	}
 	return nil
 }
 

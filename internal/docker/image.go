@@ -63,6 +63,7 @@ func (c *Client) Build(ctx context.Context, b *agency.ImageBuild) error {
 // Info is what an engine says of itself.
 type Info struct {
 	SecurityOptions []string
+	Podman          bool `json:"-"` // it is podman
 }
 
 // Has reports whether an engine has a security option, such as rootless.
@@ -77,7 +78,7 @@ func (i *Info) Has(option string) bool {
 
 // Info returns what the engine says of itself.
 func (c *Client) Info(ctx context.Context) (Info, error) {
-	var info Info
+	info := Info{Podman: c.podman}
 	err := c.call(ctx, http.MethodGet, "/info", nil, nil, &info)
 	return info, err
 }

@@ -129,7 +129,7 @@ func bare(program, image, link string, network agency.Network, info *docker.Info
 		HostConfig: docker.HostConfig{
 			NetworkMode: "none", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
 			CgroupnsMode: "private", IpcMode: "private", LogConfig: docker.LogConfig{Type: "none"},
-			Tmpfs: map[string]string{"/tmp": shared, "/var/tmp": shared, "/run": inMemoryOf("755", user)},
+			Tmpfs: map[string]string{"/tmp": shared, "/var/tmp": shared, "/run": inMemoryOf("755", user, info)},
 		},
 	}
 	if network == agency.NetworkFull {
@@ -164,7 +164,7 @@ func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, e
 	mounts := append(extra, state(c)...)
 	tmpfs := of.HostConfig.Tmpfs
 	if path.IsAbs(home) && home != "/" {
-		own := inMemoryOf("700", of.User)
+		own := inMemoryOf("700", of.User, info)
 		tmpfs[home] = own
 		for _, m := range mounts { // the engine would make these as root
 			for dir := filepath.Dir(m.path); above(home, dir) && dir != home; dir = filepath.Dir(dir) {
@@ -217,7 +217,12 @@ func outOfMemory(r agency.Resources) agency.EndNote {
 // The options of file systems in memory.
 const shared = "rw,exec,nosuid,nodev,mode=1777"
 
-func inMemoryOf(mode, user string) string {
+// inMemoryOf returns the options of a file system of a user's own. podman cannot give it to a user; in
+// the container there is no other one.
+func inMemoryOf(mode, user string, info *docker.Info) string {
+	if info.Podman {
+		return shared
+	}
 	uid, gid, _ := strings.Cut(user, ":")
 	return "rw,exec,nosuid,nodev,mode=" + mode + ",uid=" + uid + ",gid=" + gid
 }
