@@ -24,7 +24,7 @@ type creation struct {
 	Branch     string              `json:"branch,omitempty"`
 	Headless   *bool               `json:"headless,omitempty"`
 	Mode       agency.Mode         `json:"mode,omitempty"`
-	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"how it is kept apart"`
+	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"its sandbox"`
 	Network    agency.Network      `json:"network,omitempty" jsonschema:"what it reaches; allow: a list of hosts"`
 	Resources  agency.Resources    `json:"resources,omitzero" jsonschema:"limits: memory, disk, tmp (4g), pids, cpus, open_files"`
 	MaxMinutes int                 `json:"max_minutes,omitempty"`
