@@ -3,6 +3,7 @@ package runner
 import (
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -49,7 +50,7 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 
 // drain waits until what the runner wrote is in the logs. When alone is set, its output ends by
 // itself. Otherwise another process may keep its terminal or pipes open, and drain waits for a
-// moment without output.
+// moment without output. A disk or a pane that is slow to take what was read has longer.
 func (o *output) drain(alone bool) {
 	begin := time.Now()
 	for time.Since(begin) < drainLimit {
@@ -60,6 +61,10 @@ func (o *output) drain(alone bool) {
 		if !waiting {
 			return
 		}
+		time.Sleep(time.Millisecond)
+	}
+	taking := func(c *copier) bool { return c.taking.Load() || alone && !c.ended() && c.readable() }
+	for time.Since(begin) < takeLimit && slices.ContainsFunc(o.copiers, taking) {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -81,8 +86,10 @@ type copier struct {
 	buf  []byte
 	n    int
 	over bool
-	idle atomic.Int64 // since when there was nothing to read, in nanoseconds of the Unix era; 0 while there is
-	done chan struct{}
+
+	taking atomic.Bool  // what was read is passed on
+	idle   atomic.Int64 // since when there was nothing to read, in nanoseconds of the Unix era; 0 while there is
+	done   chan struct{}
 }
 
 func (c *copier) run(sink func([]byte)) {
@@ -94,7 +101,9 @@ func (c *copier) run(sink func([]byte)) {
 			c.over = true
 		}
 		if c.n > 0 {
+			c.taking.Store(true)
 			sink(c.buf[:c.n])
+			c.taking.Store(false)
 		}
 	}
 }
@@ -142,11 +151,16 @@ func (c *copier) quiet(begin time.Time) bool {
 	if idle == 0 || time.Since(begin) < drainQuiet || time.Since(time.Unix(0, idle)) < drainQuiet {
 		return false
 	}
+	return !c.readable()
+}
+
+// readable reports whether there is something to read now.
+func (c *copier) readable() bool {
 	readable := false
 	err := c.raw.Control(func(fd uintptr) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, _ := unix.Poll(fds, 0)
 		readable = n > 0 && fds[0].Revents&unix.POLLIN != 0
 	})
-	return err == nil && !readable
+	return err != nil || readable
 }

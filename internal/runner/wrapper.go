@@ -34,8 +34,9 @@ const (
 	heartbeatEvery = 5 * time.Second
 	drainQuiet     = 50 * time.Millisecond // without output after the runner's end: nothing of its own is left
 	drainLimit     = 2 * time.Second
-	leftoverGrace  = 2 * time.Second // between TERM and KILL for what a runner left behind
-	ackLimit       = 2 * time.Second // for the daemon to take the exit
+	takeLimit      = 30 * time.Second // for a slow disk or pane to take the last output
+	leftoverGrace  = 2 * time.Second  // between TERM and KILL for what a runner left behind
+	ackLimit       = 2 * time.Second  // for the daemon to take the exit
 	killEvery      = 20 * time.Millisecond
 )
 

@@ -1,0 +1,36 @@
+package runner
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// A disk that is slow to take the last output does not lose it.
+func TestDrainWaitsForASlowDisk(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, begun, free := "", make(chan struct{}, 8), make(chan struct{})
+	o := &output{came: make(chan struct{}, 1), progress: newProgress()}
+	err = o.add(read, 4, func(p []byte) {
+		begun <- struct{}{}
+		<-free
+		taken += string(p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write.WriteString("the last"); err != nil {
+		t.Fatal(err)
+	}
+	_ = write.Close()
+	<-begun
+	time.AfterFunc(drainLimit+100*time.Millisecond, func() { close(free) })
+	o.drain(true)
+	if taken != "the last" {
+		t.Errorf("the disk took %q", taken)
+	}
+}
