@@ -26,24 +26,22 @@ import (
 // saved below keep too, and each repository keeps its own. What is neither a file nor a folder in
 // the entry of the worktree, which both share, is removed: git would write through a link of the
 // agent's. Import runs no program that the agent can name, and follows no link of the agent's.
-// Where there is no private repository, because the agent shares the real one, only such links are
-// removed.
+// It returns nil when there is no private repository.
 func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error {
+	root, err := os.OpenRoot(filepath.Join(dir, privateDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
 	failed := func(err error) error {
 		return fmt.Errorf("take over the commits of the sandbox in %s: %w", dir, err)
 	}
 	if err := unlink(ctx, entryOf(repo, worktree)); err != nil {
 		return failed(err)
 	}
-	root, err := os.OpenRoot(filepath.Join(dir, privateDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		heads := filepath.Dir(filepath.Join("heads", branch))
-		return errors.Join(unlink(ctx, filepath.Join(repo.CommonDir, "logs", "refs", heads)), unlink(ctx, filepath.Join(repo.CommonDir, "refs", heads)))
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
 	if err := g.importObjects(ctx, repo, root); err != nil {
 		return failed(err)
 	}
@@ -70,6 +68,14 @@ func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, bran
 		return failed(err)
 	}
 	return nil
+}
+
+// Unlink removes what an agent that shares the repository can plant for git to write through: what is
+// neither a file nor a folder in the entry of its worktree, and in the reflogs beside that of its
+// branch. Git writes no ref through a link, and a link among the refs may be the user's.
+func (*Sandboxes) Unlink(ctx context.Context, repo agency.Repo, worktree, branch string) error {
+	reflogs := filepath.Dir(filepath.Join(repo.CommonDir, "logs", "refs", "heads", branch))
+	return errors.Join(unlink(ctx, entryOf(repo, worktree)), unlink(ctx, reflogs))
 }
 
 // importBranch brings the branch of a run and its private one in dir together. private is the

@@ -125,8 +125,10 @@ type Git interface {
 	// Private makes or renews the repository of an agent in a sandbox, in the folder dir. Import
 	// brings its commits into the real one; what is not on the run's branch goes below keep.
 	Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)
-	// Shared returns what an agent at the level landlock has of the real one.
+	// Shared returns what an agent at the level landlock has of the real one, and Unlink removes the
+	// links that it can plant there.
 	Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)
+	Unlink(ctx context.Context, repo agency.Repo, worktree, branch string) error
 	Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error
 	// TakeStandby creates a branch at the commit of a standby and puts its worktree on it.
 	TakeStandby(ctx context.Context, repo agency.Repo, path, branch string) error
