@@ -44,8 +44,8 @@ type fence struct {
 	Read  []string `json:"read"`            // files and folders; programs in them can be run
 	Write []string `json:"write"`           // likewise, to read too. What is not there is left out
 	Names []string `json:"names,omitempty"` // folders whose names alone can be listed
-	// Alone: there is no other file system and no namespace around it, so it must be complete. Network
-	// is set then.
+	// Alone reports whether nothing else confines the agent: then the fence must be enforced in full,
+	// and Network is set.
 	Alone   bool           `json:"alone,omitempty"`
 	Network agency.Network `json:"network,omitempty"`
 }

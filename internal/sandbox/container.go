@@ -217,8 +217,8 @@ func outOfMemory(r agency.Resources) agency.EndNote {
 // The options of file systems in memory.
 const shared = "rw,exec,nosuid,nodev,mode=1777"
 
-// inMemoryOf returns the options of a file system of a user's own. podman cannot give it to a user; in
-// the container there is no other one.
+// inMemoryOf returns the options of a file system in memory that belongs to a user. podman takes no
+// owner: there every user of the container may write in it, and the container has only one.
 func inMemoryOf(mode, user string, info *docker.Info) string {
 	if info.Podman {
 		return shared

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"agency"
 	"agency/internal/file"
 )
@@ -28,8 +30,8 @@ func (h *Host) landlock(c *agency.Confinement) (argv []string, env agency.Enviro
 	if err != nil {
 		return nil, nil, err
 	}
-	tmp := filepath.Join(c.Home, "tmp")
-	if err := os.MkdirAll(tmp, 0o700); err != nil {
+	tmp := filepath.Join(c.Own, "tmp") // where it counts for the limit of the disk
+	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o700)); err != nil {
 		return nil, nil, err
 	}
 	for _, m := range append(programs(c, home.user), home.mounts...) {
@@ -65,10 +67,9 @@ func systemFence(program string, network agency.Network) (*fence, error) {
 	}
 	secret := map[string]bool{}
 	for _, m := range covered {
-		// What the user may not read needs no rule. So root alone has rules for each file, which do not
-		// know a file that replaces one later.
-		if file, err := os.Open(m.path); err == nil {
-			_ = file.Close()
+		// The kernel refuses these to most users anyway. So root alone has rules for each file, which do
+		// not know a file that replaces one later.
+		if err := unix.Access(m.path, unix.R_OK); !errors.Is(err, fs.ErrPermission) {
 			secret[m.path] = true
 		}
 	}
@@ -126,7 +127,7 @@ func newHome(c *agency.Confinement) (*home, error) {
 	}
 	for _, p := range c.State.Copy {
 		if data, missing := os.ReadFile(p); missing == nil { // without it the agent begins anew
-			err = errors.Join(err, file.WriteBeneath(h.path, h.place(p), data, 0o600))
+			err = errors.Join(err, h.clear(h.place(p)), file.WriteBeneath(h.path, h.place(p), data, 0o600))
 		}
 	}
 	if err != nil {
@@ -166,6 +167,14 @@ func (h *home) place(p string) string {
 	return filepath.Join(outside, p)
 }
 
+// clear makes the folders above a place; what the agent put there in their place is removed.
+func (h *home) clear(place string) error {
+	if dir := filepath.Dir(place); dir != "." {
+		return file.EnsureDirBeneath(h.path, dir)
+	}
+	return nil
+}
+
 // link lets the agent have a path of the user by a link.
 func (h *home) link(m mount) error {
 	linked := slices.ContainsFunc(h.mounts, func(other mount) bool { return above(other.path, m.path) })
@@ -173,6 +182,9 @@ func (h *home) link(m mount) error {
 	place := h.place(m.path)
 	if linked { // with the folder that it is in
 		return nil
+	}
+	if err := h.clear(place); err != nil {
+		return err
 	}
 	if info, err := file.StatBeneath(h.path, place); err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		// The agent put its own there, as programs do that replace a file.
