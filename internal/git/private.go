@@ -23,68 +23,91 @@ const (
 	privateSynced = "synced"    // the commit of the branch that both repositories had last
 )
 
-// Private makes, or renews, the git directory of an agent in a sandbox, in the folder dir: a
-// repository whose refs and new objects are its own, and which borrows all other objects. The agent
-// may do anything in it, and nothing of it reaches the real repository but by Import. Only the
-// worktree's own entry is shared. E_SANDBOX_UNAVAILABLE: the refs of the repository are in a form
-// that cannot be copied.
-func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error) {
+// Private returns the git directory of an agent in a sandbox, in the folder dir: a repository whose
+// refs and new objects are its own, and which borrows all other objects. The agent may do anything in
+// it, and nothing of it reaches the real repository but by Import. Only the worktree's own entry is
+// shared. The function that it returns makes or renews that repository; the worktree must be there,
+// which need not be so before. E_SANDBOX_UNAVAILABLE: the refs of the repository are in a form that
+// cannot be copied.
+func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, func() error, error) {
 	p := agency.PrivateGit{
 		Dir: filepath.Join(dir, privateDir), CommonDir: repo.CommonDir,
 		Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser),
+		Protected: []string{"commondir", "gitdir", "config.worktree"},
 	}
-	failed := func(err error) (agency.PrivateGit, error) {
-		return p, fmt.Errorf("make a repository for the sandbox of %s: %w", worktree, err)
-	}
-	list, err := g.settings(ctx, repo.CommonDir)
+	l, err := g.lend(ctx, repo)
 	if err != nil {
-		return failed(err)
+		return p, nil, err
 	}
-	if err := checkRefStorage(repo, list); err != nil {
-		return p, err
+	p.Objects = l.objects
+	if info, err := os.Stat(filepath.Join(repo.CommonDir, "hooks")); err == nil && info.IsDir() {
+		p.Hooks = filepath.Join(repo.CommonDir, "hooks")
 	}
-	if p.Objects, err = borrowed(repo.CommonDir); err != nil {
-		return failed(err)
+	return p, func() error {
+		if err := makePrivate(&p, &l, branch, dir); err != nil {
+			return fmt.Errorf("make a repository for the sandbox of %s: %w", worktree, err)
+		}
+		return nil
+	}, nil
+}
+
+// lent is what every sandbox has of a repository.
+type lent struct {
+	settings []setting // the repository's
+	user     string    // the settings of the user, as a configuration file
+	objects  []string  // folders
+}
+
+func (g *Sandboxes) lend(ctx context.Context, repo agency.Repo) (l lent, err error) {
+	if l.settings, err = g.settings(ctx, repo.CommonDir); err == nil {
+		err = checkRefStorage(repo, l.settings)
 	}
-	for _, sub := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks", "worktrees/" + filepath.Base(worktree)} {
+	if err == nil {
+		l.objects, err = borrowed(repo.CommonDir)
+	}
+	if err == nil {
+		l.user, err = g.userSettings(ctx, repo)
+	}
+	return l, err
+}
+
+// makePrivate writes a private repository into dir.
+func makePrivate(p *agency.PrivateGit, l *lent, branch, dir string) error {
+	for _, sub := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks", "worktrees/" + filepath.Base(p.Entry)} {
 		if err := file.EnsureDirBeneath(dir, filepath.Join(privateDir, sub)); err != nil {
-			return failed(err)
+			return err
 		}
 	}
-	tip, packed, err := copyRefs(repo.CommonDir, branch)
+	tip, packed, err := copyRefs(p.CommonDir, branch)
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	files, err := copiedFiles(repo.CommonDir)
+	files, err := copiedFiles(p.CommonDir)
 	if err != nil {
-		return failed(err)
-	}
-	if files[privateUser], err = g.userSettings(ctx, repo); err != nil {
-		return failed(err)
+		return err
 	}
 	for i := range p.Objects {
 		files["git/objects/info/alternates"] += p.Borrowed(i) + "\n"
 	}
-	files["git/config"] = format(harmless(list))
+	files["git/config"] = format(harmless(l.settings))
 	files["git/packed-refs"] = packed
 	files["git/refs/heads/"+branch] = tip + "\n"
-	files[privateSynced] = tip + "\n"
+	files[privateUser] = l.user
 	for name, text := range files {
 		if err := file.WriteBeneath(dir, name, []byte(text), 0o600); err != nil {
-			return failed(err)
+			return err
 		}
 	}
-	if info, err := os.Stat(filepath.Join(repo.CommonDir, "hooks")); err == nil && info.IsDir() {
-		p.Hooks = filepath.Join(repo.CommonDir, "hooks")
+	// Its last file: before it there is nothing to import.
+	if err := file.WriteBeneath(dir, privateSynced, []byte(tip+"\n"), 0o600); err != nil {
+		return err
 	}
 	// An empty file keeps the agent from making one, which the user's git would obey.
 	own, err := os.OpenFile(filepath.Join(p.Entry, "config.worktree"), os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	_ = own.Close()
-	p.Protected = []string{"commondir", "gitdir", "config.worktree"}
-	return p, nil
+	return own.Close()
 }
 
 // Shared returns what an agent has of the repository at the level landlock: it reads all of it, and
@@ -92,27 +115,18 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 // settings are written into dir.
 func (g *Sandboxes) Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error) {
 	p := agency.PrivateGit{CommonDir: repo.CommonDir, Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser)}
+	l, err := g.lend(ctx, repo)
+	if err != nil {
+		return p, err
+	}
+	p.Objects = l.objects
 	failed := func(err error) (agency.PrivateGit, error) {
 		return p, fmt.Errorf("share the repository with the sandbox of %s: %w", worktree, err)
 	}
-	list, err := g.settings(ctx, repo.CommonDir)
-	if err != nil {
+	if err := file.EnsureDirBeneath(filepath.Dir(dir), filepath.Base(dir)); err != nil {
 		return failed(err)
 	}
-	if err := checkRefStorage(repo, list); err != nil {
-		return p, err
-	}
-	if p.Objects, err = borrowed(repo.CommonDir); err != nil {
-		return failed(err)
-	}
-	settings, err := g.userSettings(ctx, repo)
-	if err == nil {
-		err = file.EnsureDirBeneath(filepath.Dir(dir), filepath.Base(dir))
-	}
-	if err == nil {
-		err = file.WriteBeneath(dir, privateUser, []byte(settings), 0o600)
-	}
-	if err != nil {
+	if err := file.WriteBeneath(dir, privateUser, []byte(l.user), 0o600); err != nil {
 		return failed(err)
 	}
 	heads := filepath.Dir(filepath.Join("refs", "heads", branch))

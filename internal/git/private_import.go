@@ -26,7 +26,7 @@ import (
 // saved below keep too, and each repository keeps its own. What is neither a file nor a folder in
 // the entry of the worktree, which both share, is removed: git would write through a link of the
 // agent's. Import runs no program that the agent can name, and follows no link of the agent's.
-// It returns nil when there is no private repository.
+// It returns nil when there is no private repository, or only a part of one.
 func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error {
 	root, err := os.OpenRoot(filepath.Join(dir, privateDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,6 +39,13 @@ func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, bran
 	failed := func(err error) error {
 		return fmt.Errorf("take over the commits of the sandbox in %s: %w", dir, err)
 	}
+	synced, err := file.ReadBeneath(dir, privateSynced, 128)
+	if errors.Is(err, fs.ErrNotExist) { // its making was cut off, so no agent had it
+		return nil
+	}
+	if err != nil {
+		return failed(err)
+	}
 	if err := unlink(ctx, entryOf(repo, worktree)); err != nil {
 		return failed(err)
 	}
@@ -50,11 +57,6 @@ func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, bran
 	if err != nil {
 		return failed(err)
 	}
-	data, err := file.ReadBeneath(dir, privateSynced, 128)
-	if err != nil {
-		return failed(err)
-	}
-	last := strings.TrimSpace(string(data))
 	others, err := g.privateRefs(dir, root, ref)
 	if err != nil {
 		return failed(err)
@@ -64,7 +66,7 @@ func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, bran
 			return failed(err)
 		}
 	}
-	if err := g.importBranch(ctx, repo, branch, keep, dir, private, last); err != nil {
+	if err := g.importBranch(ctx, repo, branch, keep, dir, private, strings.TrimSpace(string(synced))); err != nil {
 		return failed(err)
 	}
 	return nil

@@ -27,8 +27,9 @@ func TestImportWhileGitIsKilled(t *testing.T) {
 	worktree, dir := filepath.Join(base, "work"), filepath.Join(base, "sandbox")
 	check(t, os.Mkdir(dir, 0o700))
 	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
-	private, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
+	private, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
 	check(t, err)
+	check(t, make())
 	head := strings.TrimSpace(sh(t, repo.Root, "rev-parse", "HEAD"))
 	replaceGit(t, base, dyingGit)
 
@@ -44,5 +45,29 @@ func TestImportWhileGitIsKilled(t *testing.T) {
 		if saved := strings.TrimSpace(sh(t, repo.Root, "rev-parse", "refs/agency/sandbox/r/heads/"+command)); saved != head {
 			t.Errorf("%s is saved as %q", command, saved)
 		}
+	}
+}
+
+// A repository for a sandbox whose making was cut off has nothing to import, and is made anew.
+func TestImportOfAPart(t *testing.T) {
+	base := tempDir(t)
+	newRepo(t, filepath.Join(base, "repo"))
+	g := git.New(30*time.Second, scratch, scratch)
+	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
+	check(t, err)
+	worktree, dir := filepath.Join(base, "work"), filepath.Join(base, "sandbox")
+	check(t, os.Mkdir(dir, 0o700))
+	_, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
+	check(t, err)
+	take := func() error { return g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir) }
+	if err := make(); err == nil || !strings.Contains(err.Error(), "agency/x has no commit") {
+		t.Errorf("without the worktree: got %v", err)
+	}
+	check(t, take())
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
+	check(t, make())
+	check(t, take())
+	if _, err := os.Stat(filepath.Join(dir, "synced")); err != nil {
+		t.Error(err)
 	}
 }

@@ -49,13 +49,16 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 					return err
 				}
 			}
-			if p.setup == nil && !p.run.Sandbox.Level.Confines() { // a sandbox needs the worktree
+			if p.setup == nil && startsEarly(p.run.Sandbox.Level) {
 				session = la.startEarly(ctx, l)
 			}
 			return la.makeWorktree(ctx, p)
 		}},
 		{name: stepScaffold, do: func() error {
 			if err := la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt); err != nil {
+				return err
+			}
+			if err := l.prepareGit(); err != nil {
 				return err
 			}
 			return flushed()
@@ -68,6 +71,12 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 			return la.awaitStart(ctx, l)
 		}},
 	})
+}
+
+// startsEarly reports whether a session at a level can be made before its worktree: other sandboxes
+// than this one look at what is there.
+func startsEarly(level agency.SandboxLevel) bool {
+	return !level.Confines() || level == agency.SandboxProcess
 }
 
 // flush makes the prompt of a creation durable while git makes the worktree: it is stored nowhere

@@ -67,11 +67,7 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 func (la *launcher) confinement(ctx context.Context, l *launching, env agency.Environ) (*agency.Confinement, error) {
 	r := l.run
 	attempt, dir := observe.AttemptDir(r.Dir, r.Attempt.Number), filepath.Join(r.Dir, sandboxDir)
-	gitOf := la.git.Private
-	if r.Sandbox.Level == agency.SandboxLandlock {
-		gitOf = la.git.Shared
-	}
-	git, err := gitOf(ctx, r.Repo, r.Worktree, r.Branch, dir)
+	git, err := la.gitInside(ctx, l, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +86,25 @@ func (la *launcher) confinement(ctx context.Context, l *launching, env agency.En
 		}
 	}
 	return c, nil
+}
+
+// gitInside returns what an agent has of its repository, which prepareGit makes when the session
+// starts early.
+func (la *launcher) gitInside(ctx context.Context, l *launching, dir string) (agency.PrivateGit, error) {
+	r := l.run
+	if r.Sandbox.Level == agency.SandboxLandlock {
+		return la.git.Shared(ctx, r.Repo, r.Worktree, r.Branch, dir)
+	}
+	git, prepare, err := la.git.Private(ctx, r.Repo, r.Worktree, r.Branch, dir)
+	switch {
+	case err != nil:
+		return git, err
+	case l.gits != nil:
+		l.gits <- prepare
+		return git, nil
+	default:
+		return git, prepare()
+	}
 }
 
 // checkSandbox returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level. It returns the image

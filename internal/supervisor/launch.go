@@ -57,12 +57,13 @@ type launching struct {
 	env      []string // the runner's, without what agency adds
 	command  agency.Command
 	settings *agency.RunSettings
-	resumes  string   // the conversation that it continues in the mode protocol
-	hosts    []string // of its spec, which it reaches with the network allow
-	set      []string // the names of the variables that were set for the attempt
-	setup    *setup   // nil when the repository needs none, or it is done
-	waits    bool     // the wrapper waits until it is let go
-	warnings []string // problems that do not fail the start
+	resumes  string            // the conversation that it continues in the mode protocol
+	hosts    []string          // of its spec, which it reaches with the network allow
+	set      []string          // the names of the variables that were set for the attempt
+	gits     chan func() error // has what makes the agent's repository in a sandbox; nil when the worktree is there already
+	setup    *setup            // nil when the repository needs none, or it is done
+	waits    bool              // the wrapper waits until it is let go
+	warnings []string          // problems that do not fail the start
 }
 
 func (l *launching) warn(text string) { l.warnings = append(l.warnings, text) }
@@ -158,14 +159,32 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 // returned function waits for the start and returns its error.
 func (la *launcher) startEarly(ctx context.Context, l *launching) (await func() error) {
 	l.waits = true
+	if l.run.Sandbox.Level.Confines() {
+		l.gits = make(chan func() error, 1)
+	}
 	started := make(chan struct{})
 	var err error
 	go func() {
 		defer close(started)
+		if l.gits != nil {
+			defer close(l.gits)
+		}
 		defer trace.Begin(ctx, "start the session")()
 		err = la.startSession(ctx, l)
 	}()
 	return func() error { <-started; return err }
+}
+
+// prepareGit makes the agent's repository in a sandbox whose session starts early: a wrapper that
+// waits continues when the record has the worktree, even after a crash.
+func (l *launching) prepareGit() error {
+	if l.gits == nil {
+		return nil
+	}
+	if prepare := <-l.gits; prepare != nil {
+		return prepare()
+	}
+	return nil // the start failed before, and has the error
 }
 
 // awaitStart waits until the wrapper reports that the runner was started, or failed to start.

@@ -122,9 +122,10 @@ type Git interface {
 	DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
 	standby.Git
-	// Private makes or renews the repository of an agent in a sandbox, in the folder dir. Import
-	// brings its commits into the real one; what is not on the run's branch goes below keep.
-	Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)
+	// Private returns the repository of an agent in a sandbox, in the folder dir, and the function
+	// that makes or renews it once the worktree is there. Import brings its commits into the real one;
+	// what is not on the run's branch goes below keep.
+	Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, func() error, error)
 	// Shared returns what an agent at the level landlock has of the real one, and Unlink removes the
 	// links that it can plant there.
 	Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)

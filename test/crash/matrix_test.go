@@ -43,6 +43,7 @@ var sample = []string{
 	"run/create.worktree.made/daemon", "run/wrapper.forked/wrapper", "run/launch.session/tmux", "stop/stop.intended/daemon",
 	"rm/worktree.going/daemon", "rm/remove.intended/daemon", "exit/wrapper.recorded/wrapper", "resume/resume.begun/daemon", "run/git checkout --quiet --no-recurse-submodules within/daemon",
 	"rm/git update-ref within/daemon", "rm/git branch -D within/git",
+	"run in a sandbox/create.scaffold.recorded/daemon", "stop in a sandbox/stop.delivered/daemon",
 	"run with a setup/setup.started/daemon", "update/daemon.drained/daemon",
 	"merge/git update-ref --create-reflog after/git", "merge into a checkout/git merge --ff-only within/daemon", "merge whose git is killed/land.unpinned/daemon",
 	"merge --undo into a checkout/unland.moved/daemon", "merge with checks/check.started/check", "merge with checks/check.recorded/daemon",

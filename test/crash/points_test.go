@@ -72,7 +72,7 @@ func join(lists ...[]string) []string {
 var starting = []string{"launch.written", "launch.session", "wrapper.begun", "wrapper.locked", "wrapper.launched", "wrapper.forked", "wrapper.started"}
 
 func operations() []operation {
-	return slices.Concat(creations(), standbys(), conversations(), resumptions(), ends(), daemonOperations())
+	return slices.Concat(creations(), standbys(), confined(), conversations(), resumptions(), ends(), daemonOperations())
 }
 
 // creations are the operations that start a run.
