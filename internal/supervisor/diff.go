@@ -120,9 +120,12 @@ func (w *Work) Facts(ctx context.Context, r *agency.Run) *agency.GitFacts {
 
 // facts returns what git reports about a run's worktree, or why it reports nothing.
 func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
-	facts, err := w.git.Inspect(ctx, r.Repo, r.Worktree, r.Commit)
+	err := w.takeHome(ctx, r)
 	if err == nil {
-		return &facts, ""
+		var facts agency.GitFacts
+		if facts, err = w.git.Inspect(ctx, r.Repo, r.Worktree, r.Commit); err == nil {
+			return &facts, ""
+		}
 	}
 	repo, missing := w.repos.Of(ctx, r)
 	if missing == nil {
@@ -131,8 +134,20 @@ func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, stri
 	return nil, agency.AsError(cmp.Or(missing, err)).Message
 }
 
+// takeHome brings what an agent in a sandbox has committed into the repository, where git looks for it.
+func (w *Work) takeHome(ctx context.Context, r *agency.Run) error {
+	if !r.Sandbox.Level.Confines() {
+		return nil
+	}
+	_, err := w.repos.Of(ctx, r)
+	return err
+}
+
 // diffStat counts what a run changed. dirty reports whether some of it is not committed.
 func (w *Work) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
+	if err := w.takeHome(ctx, r); err != nil {
+		return stat, false, err
+	}
 	to := ""
 	if r.RemovedAt != nil || isGone(r.Worktree) {
 		if to, err = w.git.ResolveCommit(ctx, r.Repo.Root, "refs/heads/"+r.Branch); err != nil {
