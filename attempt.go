@@ -171,6 +171,8 @@ type Exit struct {
 type EndNote struct {
 	Code  Code   `json:"code"`
 	Words string `json:"words"`
+	// Reached is how often a container reached the limits that its engine keeps.
+	Reached map[LimitName]int64 `json:"reached,omitempty"`
 }
 
 // EndNoteFile is the name of the file of an EndNote.

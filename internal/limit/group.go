@@ -268,12 +268,35 @@ func (g *Group) files() []string {
 	return files
 }
 
+// counted are the limits whose enforcement the kernel counts.
+var counted = []agency.LimitName{agency.LimitMemory, agency.LimitPids}
+
 // count returns how often the kernel enforced a limit of the groups.
 func (g *Group) count(name agency.LimitName) int64 {
-	dir := g.folders[controllers(name)]
-	if dir == "" {
-		return 0
+	if dir := g.folders[controllers(name)]; dir != "" {
+		return countIn(dir, name)
 	}
+	return 0
+}
+
+// OfContainer returns how often the kernel enforced the limits of the container that this process is
+// in; nil for never.
+func OfContainer() map[agency.LimitName]int64 {
+	const mounted = "/sys/fs/cgroup" // with version 1, each controller has a folder there
+	var counts map[agency.LimitName]int64
+	for _, name := range counted {
+		if n := max(countIn(mounted, name), countIn(filepath.Join(mounted, controllers(name)), name)); n > 0 {
+			if counts == nil {
+				counts = map[agency.LimitName]int64{}
+			}
+			counts[name] = n
+		}
+	}
+	return counts
+}
+
+// countIn returns how often the kernel enforced a limit of the group with a folder.
+func countIn(dir string, name agency.LimitName) int64 {
 	switch name { //nolint:exhaustive // nothing of the others is counted
 	case agency.LimitMemory:
 		return max(number(dir, "memory.events", "oom_kill"), number(dir, "memory.oom_control", "oom_kill"))

@@ -99,12 +99,24 @@ func (k *Kept) Look(now time.Time) (changed bool) {
 	if k == nil || k.group == nil {
 		return false
 	}
-	for _, name := range []agency.LimitName{agency.LimitMemory, agency.LimitPids} {
+	for _, name := range counted {
 		if n := k.group.count(name); n > 0 {
 			changed = k.reached(name, n, now) || changed
 		}
 	}
 	return changed
+}
+
+// Add records how often the limits were reached that something else enforced.
+func (k *Kept) Add(counts map[agency.LimitName]int64, now time.Time) {
+	if k == nil {
+		return
+	}
+	for _, name := range counted {
+		if n := counts[name]; n > 0 {
+			k.reached(name, n, now)
+		}
+	}
 }
 
 // reached records that a limit was reached n times in all.

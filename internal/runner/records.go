@@ -67,13 +67,12 @@ func readLaunch(path string) (agency.Launch, error) {
 }
 
 // readEndNote returns why a runner ended, as far as what carried it has left word; empty otherwise.
-func readEndNote(attemptDir string) (agency.Code, string) {
+func readEndNote(attemptDir string) (note agency.EndNote) {
 	data, err := file.ReadRegular(filepath.Join(attemptDir, agency.EndNoteFile), recordLimit)
-	var note agency.EndNote
 	if err != nil || decodeStrict(data, &note) != nil {
-		return "", ""
+		return agency.EndNote{}
 	}
-	return note.Code, note.Words
+	return note
 }
 
 // takeLock takes the kernel lock that shows that the attempt's wrapper lives. The wrapper holds it

@@ -430,10 +430,12 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	w.out.drain(st.alone)
 	exit.LogLost = w.out.lost.Load()
 	exit.Network = w.networkUse()
+	note := readEndNote(w.launch.AttemptDir)
 	w.limits.Look(killpoint.Now())
+	w.limits.Add(note.Reached, killpoint.Now())
 	exit.Limits = w.limits.Use()
 	if (exit.ExitCode != 0 || endedBy == agency.EndedByProtocol) && exit.Error == "" {
-		exit.ErrorCode, exit.Error = readEndNote(w.launch.AttemptDir)
+		exit.ErrorCode, exit.Error = note.Code, note.Words
 	}
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	killpoint.At("wrapper.recorded")

@@ -60,7 +60,7 @@ func Carry(path string, argv []string) int {
 		if agency.IsCode(err, agency.CodeSandboxUnavailable) {
 			code = agency.CodeSandboxUnavailable
 		}
-		k.note(code, agency.AsError(err).Message)
+		k.note(agency.EndNote{Code: code, Words: agency.AsError(err).Message})
 		return complain(err)
 	}
 	return k.end()
@@ -77,8 +77,8 @@ func complain(err error) int {
 }
 
 // note leaves word for the record of the end.
-func (k *carrier) note(code agency.Code, words string) {
-	if data, err := json.Marshal(agency.EndNote{Code: code, Words: words}); err == nil {
+func (k *carrier) note(n agency.EndNote) {
+	if data, err := json.Marshal(n); err == nil {
 		_ = file.WriteAtomic(k.Note, data)
 	}
 }
@@ -221,10 +221,14 @@ func (k *carrier) end() int {
 			case !ok:
 				return k.lost()
 			case n.Problem != "":
-				k.note(agency.CodeRunnerStartFailed, n.Problem)
+				k.note(agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: n.Problem})
 				return complain(errors.New(n.Problem))
-			case n.Ended && n.Killed && n.Code != 0:
-				k.note(k.OutOfMemory.Code, k.OutOfMemory.Words)
+			case n.Ended && len(n.Reached) > 0:
+				note := agency.EndNote{Reached: n.Reached}
+				if n.Code != 0 && n.Reached[agency.LimitMemory] > 0 {
+					note.Code, note.Words = k.OutOfMemory.Code, k.OutOfMemory.Words
+				}
+				k.note(note)
 			}
 			switch {
 			case n.Signal != 0:
@@ -243,22 +247,23 @@ const askTime = 20 * time.Second
 func (k *carrier) lost() int {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
+	gone := func(words string) int {
+		k.note(agency.EndNote{Code: agency.CodeRunnerDisappeared, Words: words})
+		return dieOf(unix.SIGKILL)
+	}
 	for {
 		state, err := k.client.Inspect(ctx, k.Name)
 		switch {
 		case err == nil && state.Running && ctx.Err() == nil: // it does not know yet
 		case err == nil && state.OOMKilled:
-			k.note(k.OutOfMemory.Code, k.OutOfMemory.Words)
+			k.note(k.OutOfMemory)
 			return dieOf(unix.SIGKILL)
 		case err == nil:
-			k.note(agency.CodeRunnerDisappeared, fmt.Sprintf("the container was ended from outside, by docker kill or the end of the engine (%s)", k.words(state)))
-			return dieOf(unix.SIGKILL)
+			return gone(fmt.Sprintf("the container was ended from outside, by docker kill or the end of the engine (%s)", k.words(state)))
 		case docker.Missing(err):
-			k.note(agency.CodeRunnerDisappeared, "the container was removed from outside")
-			return dieOf(unix.SIGKILL)
+			return gone("the container was removed from outside")
 		case ctx.Err() != nil:
-			k.note(agency.CodeRunnerDisappeared, "the container ended, and the engine at "+k.Socket+" does not answer")
-			return dieOf(unix.SIGKILL)
+			return gone("the container ended, and the engine at " + k.Socket + " does not answer")
 		}
 		select {
 		case <-k.signals:

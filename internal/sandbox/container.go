@@ -211,7 +211,10 @@ func outOfMemory(r agency.Resources) agency.EndNote {
 	if r.Memory == 0 {
 		return agency.EndNote{Words: "out of memory: the machine had none left"}
 	}
-	return agency.EndNote{Code: agency.CodeLimitReached, Words: agency.ReachedLimit{Limit: agency.LimitMemory, Value: r.Memory.String()}.String()}
+	return agency.EndNote{
+		Code: agency.CodeLimitReached, Words: agency.ReachedLimit{Limit: agency.LimitMemory, Value: r.Memory.String()}.String(),
+		Reached: map[agency.LimitName]int64{agency.LimitMemory: 1},
+	}
 }
 
 // The options of file systems in memory.

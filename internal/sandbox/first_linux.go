@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/limit"
 )
 
 // Workings is what the first program of a container needs to know of processes.
@@ -231,7 +232,7 @@ func (f *first) reap(agent int) int {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // no child is left, and so no process: orphans become children
-			end.Killed = killedForMemory()
+			end.Reached = limit.OfContainer() // the engine tells it after the end of the container only
 			f.tell(end)
 			return end.Code
 		case pid == agent:
@@ -241,18 +242,4 @@ func (f *first) reap(agent int) int {
 			_ = unix.Kill(-1, unix.SIGKILL)
 		}
 	}
-}
-
-// killedForMemory reports whether the kernel has ended a process of this container for its memory.
-// The engine itself tells it after the end of the container only.
-func killedForMemory() bool {
-	for _, path := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
-		data, _ := os.ReadFile(path)
-		for line := range strings.Lines(string(data)) {
-			if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok && n != "0" {
-				return true
-			}
-		}
-	}
-	return false
 }

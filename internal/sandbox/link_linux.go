@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"agency"
 )
 
 // A link connects the carrier of a container, which is outside, with the first program in it. The
@@ -38,8 +40,10 @@ type notice struct {
 	Ended   bool   `json:"ended,omitempty"`
 	Code    int    `json:"code"`         // of the agent's exit
 	Signal  int    `json:"signal"`       // that ended the agent
-	Killed  bool   `json:"killed"`       // the kernel ended a process in the container for its memory
 	Of      uint64 `json:"of,omitempty"` // a connection; it comes with the message, unless nothing listens
+
+	// Reached is how often the kernel enforced the limits of the container.
+	Reached map[agency.LimitName]int64 `json:"reached,omitempty"`
 }
 
 // socketOfLink is the socket in the folder of a link.
