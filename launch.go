@@ -64,6 +64,8 @@ type SetupCommand struct {
 	Timeout time.Duration
 	// Hosts are what it reaches through a proxy, if Argv starts a sandbox with one; nil otherwise.
 	Hosts []string
+	// Used is called at its end with what it did through the proxy; nil without one.
+	Used func(NetworkUse)
 }
 
 // Launch is everything that a wrapper needs to run one attempt. It holds the environment and the

@@ -111,7 +111,7 @@ func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCom
 	if failed != nil {
 		out.note(of + " " + failed.Error())
 	}
-	network.end(out.note)
+	network.end(out.note, s.Used)
 	return verdict, failed, errors.Join(endErr, out.close())
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"agency"
 	"agency/internal/plain"
 )
 
@@ -43,8 +44,9 @@ func (n *setupNetwork) serve() {
 	}()
 }
 
-// end ends the proxy of a setup whose processes have ended, and notes each host that it was refused.
-func (n *setupNetwork) end(note func(text string)) {
+// end ends the proxy of a setup whose processes have ended, notes each host that it was refused, and
+// tells what it used.
+func (n *setupNetwork) end(note func(text string), used func(agency.NetworkUse)) {
 	if n.proxy == nil {
 		return
 	}
@@ -59,7 +61,11 @@ func (n *setupNetwork) end(note func(text string)) {
 	case <-n.served:
 	case <-time.After(setupDrain):
 	}
-	for _, r := range n.proxy.Use().Refused {
+	use := n.proxy.Use()
+	if used != nil {
+		used(use)
+	}
+	for _, r := range use.Refused {
 		text := r.Host + " was refused: " + r.Reason
 		if r.Entry != "" {
 			text += "; to allow it, name " + r.Entry + " in [sandbox] hosts"

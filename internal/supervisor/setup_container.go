@@ -32,7 +32,11 @@ func (la *launcher) setupInContainer(ctx context.Context, l *launching, s agency
 	if err := os.Remove(c.Note); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return asFileError(err)
 	}
-	s.Hosts = c.Hosts
+	s.Hosts, s.Used = c.Hosts, func(use agency.NetworkUse) {
+		if err := la.settler.recordNetwork(context.WithoutCancel(ctx), l.run.ID, l.run.Attempt.Number, &use); err != nil {
+			la.log.Error("record what a setup was refused", "run", l.run.ID, "err", err)
+		}
+	}
 	s.Argv, s.Env, err = la.sandbox.Command(ctx, c)
 	if err == nil {
 		err = withNote(la.runSetup(ctx, s), c.Note)
