@@ -134,7 +134,7 @@ func (c *planCheck) agent(ctx context.Context, a *agency.PlanAgent) (key string,
 	if err != nil {
 		return "runner", err
 	}
-	if r := resolve.Runner(&spec); !c.used[r.Name] {
+	if r := resolve.Runner(&spec); spec.Sandbox != agency.SandboxContainer && !c.used[r.Name] { // there, it is in the image
 		if _, err := harness.FindExec(r, chosen.Exec, c.dir, slices.Concat(c.env, spec.Env)); err != nil {
 			return "runner", harness.WithInstalled(err, c.env)
 		}
@@ -258,15 +258,17 @@ func plannedAgent(cfg *config.Config, project *agency.Project, a *agency.PlanAge
 		return api.PlannedAgent{}, err
 	}
 	r, env := resolve.Runner(&spec), slices.Concat(req.Env, spec.Env)
-	program, err := harness.FindExec(r, chosen.Exec, req.Dir, env)
-	if err != nil {
-		return api.PlannedAgent{}, err
+	program := chosen.Exec
+	if spec.Sandbox != agency.SandboxContainer { // there, it is in the image
+		if program, err = harness.FindExec(r, program, req.Dir, env); err != nil {
+			return api.PlannedAgent{}, err
+		}
 	}
 	command, err := harness.Build(agency.CommandRequest{
 		Runner: r, Exec: program, DefaultArgs: chosen.DefaultArgs, Model: spec.Runner.Model, Headless: *spec.Headless, Mode: spec.Mode,
 		PromptFile: "WORKTREE/" + agency.PromptFile, Worktree: "WORKTREE", RunID: "RUN", Attempt: 1, ConversationID: "CONVERSATION", Env: env,
 		AttemptDir: "ATTEMPT", Hook: []string{"agency", "hook"},
-		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions,
+		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: spec.Sandbox,
 	})
 	if err != nil {
 		return api.PlannedAgent{}, err
