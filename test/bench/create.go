@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"agency/internal/api"
@@ -111,18 +112,18 @@ func createPairs(ctx context.Context, b *bench, files, pairs int, standby bool, 
 	var ours, bare samples
 	for i := range pairs + 1 {
 		sides := []func() (time.Duration, error){
-			func() (time.Duration, error) {
-				if standby && i > 0 {
-					if err := w.awaitStandby(ctx); err != nil {
-						return 0, err
-					}
-				}
-				return createByAgency(ctx, w, repo)
-			},
+			func() (time.Duration, error) { return createByAgency(ctx, w, repo) },
 			func() (time.Duration, error) { return createByHand(ctx, w, repo, i) },
 		}
 		var took [2]time.Duration
 		for _, side := range []int{i % 2, 1 - i%2} {
+			if standby && i > 0 {
+				if err := w.awaitStandby(ctx); err != nil {
+					return err
+				}
+			}
+			// Who flushes next would wait for what the other side, or the making of a standby, wrote.
+			syscall.Sync()
 			if took[side], err = sides[side](); err != nil {
 				return err
 			}
