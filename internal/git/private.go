@@ -218,11 +218,11 @@ func harmless(list []setting) []setting {
 
 // userSettings returns the user's own settings that commits need, as a configuration file.
 func (g *Sandboxes) userSettings(ctx context.Context, repo agency.Repo) (string, error) {
-	out, err := g.run(ctx, repo, "config", "--list", "-z", "--includes")
+	all, err := g.effective(ctx, repo.CommonDir)
 	if err != nil {
 		return "", err
 	}
-	return format(slices.DeleteFunc(parseSettings(out), func(s setting) bool {
+	return format(slices.DeleteFunc(slices.Clone(all), func(s setting) bool {
 		section, _, name := s.parts()
 		switch section {
 		case "user":
