@@ -166,9 +166,12 @@ func (w *wrapper) run() int {
 	if err != nil {
 		w.unlimit()
 	}
-	if errors.Is(err, errCutOff) {
+	if err != nil && w.adopted != nil {
+		w.printNote("error: " + err.Error())
+	}
+	if errors.Is(err, errCutOff) || err != nil && w.adopted != nil {
 		// Without a record of a start or an exit, the daemon takes the start as cut off, not as the
-		// failure of the runner's program.
+		// failure of the runner's program. A runner that was not adopted lives.
 		cancel()
 		<-w.clientDone
 		w.out.close()
@@ -221,19 +224,30 @@ func (w *wrapper) begin(ctx context.Context) error {
 	w.family = &family{launch: &w.launch, runner: &w.start.Runner, adopted: w.adopted != nil}
 	w.client = newClient(&w.launch, self, w)
 	w.clientDone = make(chan struct{})
-	go func() { defer close(w.clientDone); w.client.run(ctx) }()
-
+	connect := func() { defer close(w.clientDone); w.client.run(ctx) }
+	if w.adopted == nil {
+		go connect()
+	}
 	if err == nil {
 		err = becomeSubreaper()
 	}
-	if err != nil {
+	if err == nil {
+		setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
+	}
+	switch {
+	case w.adopted == nil && err == nil:
+		return w.startRunner()
+	case w.adopted == nil:
 		return err
+	case err == nil:
+		err = w.adopt()
 	}
-	setMark(0, agency.AttemptMark(w.launch.RunID, w.launch.Attempt))
-	if w.adopted != nil {
-		return w.adopt()
+	if err != nil { // the daemon counts those that end before they connect
+		close(w.clientDone)
+		return fmt.Errorf("adopt the agent: %w", err)
 	}
-	return w.startRunner()
+	go connect()
+	return nil
 }
 
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.
