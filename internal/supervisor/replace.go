@@ -32,7 +32,7 @@ func (s *settler) outlived(r *agency.Run, start *agency.Start) bool {
 
 // replaceWrapper starts a wrapper for an agent that outlived its own, or settles the attempt by what
 // held the exit status of an agent that has ended meanwhile. alive reports whether a wrapper holds
-// the attempt.
+// the attempt, or another one is to be tried.
 func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agency.Start) (alive bool, err error) {
 	unlock, err := s.locks.Lock(ctx, "replace "+string(r.ID))
 	if err != nil {
@@ -66,8 +66,10 @@ func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agen
 			return false, err
 		case locked:
 			return true, nil
-		case !lives || time.Since(begin) > replaceWait:
+		case !lives:
 			return false, s.settleUnheld(ctx, r, start, lives)
+		case time.Since(begin) > replaceWait:
+			return true, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		}
@@ -77,8 +79,11 @@ func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agen
 // settleUnheld settles an attempt that no wrapper can hold any more: by the exit status that its
 // holder left, if its agent has ended, or else as lost.
 func (s *settler) settleUnheld(ctx context.Context, r *agency.Run, start *agency.Start, lives bool) error {
+	if lives {
+		return s.loseFor(ctx, r, start, "no wrapper could adopt its agent, so agency ended it")
+	}
 	exit := s.attempts.Held(observe.AttemptDir(r.Dir, r.Attempt.Number), start, r.Runner.Kind)
-	if lives || exit == nil {
+	if exit == nil {
 		return s.lose(ctx, r, start)
 	}
 	if err := s.endRunner(ctx, r, start); err != nil {

@@ -305,6 +305,11 @@ func (s *settler) onlyWaits(start *agency.Start, exit *agency.Exit) bool {
 // lose settles an attempt whose wrapper died without an exit record. It first ends the runner that
 // the wrapper left, so that no agent works on after its end is in the record.
 func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) error {
+	return s.loseFor(ctx, r, start, "the runner disappeared")
+}
+
+// loseFor is lose with the reason for the record.
+func (s *settler) loseFor(ctx context.Context, r *agency.Run, start *agency.Start, why string) error {
 	if err := s.endRunner(ctx, r, start); err != nil {
 		return err
 	}
@@ -317,7 +322,7 @@ func (s *settler) lose(ctx context.Context, r *agency.Run, start *agency.Start) 
 		}
 		s.observer.Keep(r.ID, a)
 		if a.State == agency.Failed {
-			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, "the runner disappeared"
+			a.ErrorCode, a.Error = agency.CodeRunnerDisappeared, why
 		}
 	})
 	if err != nil {

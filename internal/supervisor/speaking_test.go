@@ -156,6 +156,27 @@ func TestWrapperIsReplaced(t *testing.T) {
 	})
 }
 
+// An agent that three wrappers cannot adopt is ended, and the record says by whom.
+func TestNoWrapperAdopts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, _ := speaking(t, w)
+		tries := 0
+		w.tmux.OnReplace = func() error { tries++; return nil }
+		w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
+		w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
+		time.Sleep(20 * time.Second)
+		if a := w.run(r.ID).Attempt; a.State != agency.Running || tries != 2 {
+			t.Errorf("after %d wrappers: %s", tries, a.State)
+		}
+		time.Sleep(time.Minute)
+		if a := w.run(r.ID).Attempt; a.State != agency.Failed || tries != 3 || a.Error != "no wrapper could adopt its agent, so agency ended it" {
+			t.Errorf("after %d wrappers: %s: %s", tries, a.State, a.Error)
+		}
+	})
+}
+
 // The exit status of an agent that ended while no wrapper lived is not lost.
 func TestHeldExit(t *testing.T) {
 	t.Parallel()

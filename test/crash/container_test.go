@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func TestContainers(t *testing.T) {
 				if t.Failed() {
 					left, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "*", "attempts", "*", "container.json"))
 					log, _ := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
-					t.Logf("left are %v and %v\n%s", left, containers(w, engine), log)
+					t.Logf("left are %v and %v, and these processes: %v\n%s", left, containers(w, engine), w.scene().all, log)
 				}
 			})
 			w.await("the end of the container", func() bool {
@@ -85,7 +86,7 @@ func TestContainers(t *testing.T) {
 
 // containers returns the names of the containers of a world.
 func containers(w *world, engine *fixture.Engine) []string {
-	names, err := engine.Containers(w.t.Context(), "agency.home="+w.f.Data)
+	names, err := engine.Containers(context.Background(), "agency.home="+w.f.Data)
 	if err != nil {
 		w.t.Fatal(err)
 	}
