@@ -66,7 +66,8 @@ func TestContainers(t *testing.T) {
 					t.Logf("left are %v and %v, and these processes: %v\n%s", left, containers(w, engine), w.scene().all, log)
 				}
 			})
-			w.await("the end of the container", func() bool {
+			// agency may have to wait twice for an engine on a busy machine, each time 30 s.
+			w.awaitFor(3*time.Minute, "the end of the container", func() bool {
 				files, _ := filepath.Glob(filepath.Join(w.f.Data, "runs", "*", "attempts", "*", "container.json"))
 				return len(files) == 0 && len(containers(w, engine)) == 0
 			})

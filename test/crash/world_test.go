@@ -173,7 +173,12 @@ func (w *client) awaitClient() {
 // await waits for a condition.
 func (w *client) await(what string, met func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(5 * time.Millisecond) {
+	w.awaitFor(time.Minute, what, met)
+}
+
+func (w *client) awaitFor(limit time.Duration, what string, met func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(limit); !met(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited in vain for %s; the client said: %s", what, w.said())
 		}
