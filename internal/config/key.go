@@ -76,35 +76,20 @@ func durationKey(name string, p *time.Duration, least, most time.Duration) key {
 	}, func(d time.Duration) string { return quote(duration.Exact(d)) })
 }
 
-// sizeUnits are the units of a size, the largest first.
-var sizeUnits = []struct {
-	name  string
-	bytes int64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
-
 // sizeKey binds a number of bytes, written as a text with a unit.
 func sizeKey(name string, p *int64) key {
-	return keyOf(name, p, asSize, func(size int64) string {
-		for _, unit := range sizeUnits {
-			if size >= unit.bytes && size%unit.bytes == 0 {
-				return quote(fmt.Sprintf("%d%s", size/unit.bytes, unit.name))
-			}
-		}
-		return quote(fmt.Sprintf("%dKiB", size>>10))
-	})
+	return keyOf(name, p, asSize, func(size int64) string { return quote(agency.Size(size).String()) })
 }
 
 func asSize(v *document.Value) (int64, error) {
 	if v.Kind != document.Text {
-		return 0, fmt.Errorf(`must be a size in quotes, such as "512MiB", not %s`, v.Words())
+		return 0, fmt.Errorf(`must be a size in quotes, such as "512m", not %s`, v.Words())
 	}
-	for _, unit := range sizeUnits {
-		number, found := strings.CutSuffix(v.Text, unit.name)
-		if n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 16); found && err == nil {
-			return int64(n) * unit.bytes, nil
-		}
+	size, err := agency.ParseSize(v.Text)
+	if err != nil || size == agency.Unlimited {
+		return 0, fmt.Errorf(`must be a size such as "512m" or "2g", not %q`, clip(v.Text))
 	}
-	return 0, fmt.Errorf(`must be a size such as "512MiB" or "2GiB", not %q`, clip(v.Text))
+	return int64(size), nil
 }
 
 func listKey(name string, p *[]string, check func(string) error) key {

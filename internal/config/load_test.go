@@ -274,7 +274,7 @@ var originsBelowRunners = []config.Origin{
 	{"stop.grace", `"1m30s"`, "config.toml:2"},
 	{"session.status_dir", `".agency/status"`, "default"},
 	{"db.backups", `7`, "default"},
-	{"disk.min_free", `"512MiB"`, "default"},
+	{"disk.min_free", `"512m"`, "default"},
 	{"worktrees.standby", "1", "default"},
 	{"mcp.allow", "[]", "default"},
 	{"mcp.max_children", "32", "default"},
