@@ -98,7 +98,7 @@ func (g *Worktrees) direct(ctx context.Context, repo agency.Repo) (bool, error) 
 // AddWorktree leaves.
 func (g *Worktrees) addDirect(ctx context.Context, repo agency.Repo, path, branch string) error {
 	killpoint.At("worktree.laid")
-	if err := g.switchNew(ctx, repo, path, branch, "--force"); err != nil {
+	if err := g.switchNew(ctx, repo, path, branch); err != nil {
 		return err
 	}
 	killpoint.At("worktree.branched")
@@ -108,12 +108,11 @@ func (g *Worktrees) addDirect(ctx context.Context, repo agency.Repo, path, branc
 	return nil
 }
 
-// switchNew makes a branch at the commit of a worktree, whose HEAD is detached, and switches to it.
-// No hook runs. The mark lets a later process find this git if the present process dies, because
+// switchNew makes a branch at the commit of a worktree, whose HEAD is detached, and checks it out. No
+// hook runs. The mark lets a later process find this git if the present process dies, because
 // git works on.
-func (g *Worktrees) switchNew(ctx context.Context, repo agency.Repo, path, branch string, options ...string) error {
-	c := writing(repo, "refs/heads/"+branch, slices.Concat(
-		[]string{"checkout", "--quiet", "--no-recurse-submodules", "--no-track", "-l", "-b", branch}, options, []string{startOf(path), "--"})...)
+func (g *Worktrees) switchNew(ctx context.Context, repo agency.Repo, path, branch string) error {
+	c := writing(repo, "refs/heads/"+branch, "checkout", "--quiet", "--no-recurse-submodules", "--no-track", "-l", "-b", branch, "--force", startOf(path), "--")
 	c.dir, c.site = path, site{gitDir: entryOf(repo, path), commonDir: repo.CommonDir, worktree: path}
 	c.fetch, c.silent, c.settings, c.env = true, true, checkoutSettings, []string{"AGENCY_MAKING=" + path}
 	_, err := g.do(ctx, c)

@@ -3,20 +3,15 @@ package git
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"agency"
 	"agency/internal/file"
@@ -237,9 +232,22 @@ func (g *Worktrees) checkOut(ctx context.Context, repo agency.Repo, path string,
 // TakeStandby creates a branch at the commit of the standby at path, and puts the worktree on it.
 // The errors are those of AddWorktree. A crash leaves what AddWorktree leaves.
 func (g *Worktrees) TakeStandby(ctx context.Context, repo agency.Repo, path, branch string) error {
-	// As nothing but the branch changes, git does not read the files.
-	if err := g.switchNew(ctx, repo, path, branch); err != nil {
-		return branchless(err, path, branch)
+	entry := entryOf(repo, path)
+	head, err := file.ReadRegular(filepath.Join(entry, "HEAD"), 1<<10)
+	if err != nil {
+		return unmade(path, err)
+	}
+	commit := strings.TrimSpace(string(head))
+	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
+		return err
+	}
+	// As nothing but the branch changes, git need not look at the files, as git checkout would.
+	_, err = g.do(ctx, call{
+		dir: path, site: site{gitDir: entry, commonDir: repo.CommonDir, worktree: path}, writes: refOf{entry, "HEAD"}, env: []string{"AGENCY_MAKING=" + path},
+		args: []string{"symbolic-ref", "-m", "checkout: moving from " + commit + " to " + branch, "HEAD", "refs/heads/" + branch},
+	})
+	if err != nil {
+		return unmade(path, err)
 	}
 	return nil
 }
@@ -277,28 +285,6 @@ func (g *Worktrees) StandbyState(repo agency.Repo, path string) (string, error) 
 	}
 	files, err := fileStamps(path)
 	return state + " " + files, err
-}
-
-// fileStamps returns a hash of what the file system says of a folder and of each file and folder
-// below it. A program cannot set the time of a file's last change; for a file with several names
-// that time does not count, because a name may come or go elsewhere.
-func fileStamps(dir string) (string, error) {
-	sum := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		var s unix.Stat_t
-		if err := unix.Lstat(path, &s); err != nil {
-			return &fs.PathError{Op: "look at", Path: path, Err: err}
-		}
-		if s.Mode&unix.S_IFMT != unix.S_IFDIR && s.Nlink > 1 {
-			s.Ctim = unix.Timespec{}
-		}
-		_, err = fmt.Fprintf(sum, "%s\x00%d %d %d %d %d %d\x00", path, s.Mode, s.Ino, s.Size, s.Uid, s.Mtim.Nano(), s.Ctim.Nano())
-		return err
-	})
-	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // CountFiles returns the number of files in the index of a worktree.

@@ -117,6 +117,7 @@ func TestStandbyIsLikeANewWorktree(t *testing.T) {
 			}
 			_, err = g.StandbyState(repo, ahead)
 			wantCode(t, err, agency.CodeInvalidState)
+			sh(t, ahead, "checkout", "-q", "--detach")
 			wantCode(t, g.TakeStandby(t.Context(), repo, ahead, "agency/fresh"), agency.CodeBranchExists)
 		})
 	}

@@ -125,7 +125,7 @@ func standbys() []operation {
 	return []operation{
 		{
 			name:    "run from a standby",
-			points:  join([]string{"create.inserted", "standby.taken"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), []string{"wrapper.waits", "wrapper.forked"}, steps("create", "started")),
+			points:  join([]string{"create.inserted", "worktree.branched", "standby.taken"}, []string{"create.files.made", "create.worktree.made"}, steps("create", "scaffold"), []string{"wrapper.waits", "wrapper.forked"}, steps("create", "started")),
 			repo:    func(w *world) { w.standby(600); w.awaitStandby() },
 			command: []string{"run", "--name", "target", "--prompt", asks},
 			done:    isRunning,
