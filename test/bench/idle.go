@@ -66,11 +66,11 @@ func startSleeper(ctx context.Context, w *world, repo string) (int, error) {
 	return shown.Attempts[0].Wrapper.PID, nil
 }
 
-// idle measures during a whole interval of the daemon's rescan, 30 seconds. It begins when the
-// start of the runs has died down and the daemon has looked at each silent one, which it does once,
-// 90 seconds after the last output.
+// idle measures during two minutes: four intervals of the daemon's rescan, and the longest time
+// that Go lets pass without collecting garbage. It begins when the start of the runs has died down
+// and the daemon has looked at each silent one, which it does once, 90 seconds after the last output.
 func idle(ctx context.Context, b *bench, daemon int, wrappers []int, cpu *bar) error {
-	window := time.Duration(b.reps(30, 5)) * time.Second
+	window := time.Duration(b.reps(120, 5)) * time.Second
 	if err := pause(ctx, time.Duration(b.reps(110, 10))*time.Second); err != nil {
 		return err
 	}
