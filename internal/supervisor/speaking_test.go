@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,17 +163,17 @@ func TestNoWrapperAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r, p, _ := speaking(t, w)
-		tries := 0
-		w.tmux.OnReplace = func() error { tries++; return nil }
+		var tries atomic.Int32
+		w.tmux.OnReplace = func() error { tries.Add(1); return nil }
 		w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 		w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 		time.Sleep(20 * time.Second)
-		if a := w.run(r.ID).Attempt; a.State != agency.Running || tries != 2 {
-			t.Errorf("after %d wrappers: %s", tries, a.State)
+		if a := w.run(r.ID).Attempt; a.State != agency.Running || tries.Load() != 2 {
+			t.Errorf("after %d wrappers: %s", tries.Load(), a.State)
 		}
 		time.Sleep(time.Minute)
-		if a := w.run(r.ID).Attempt; a.State != agency.Failed || tries != 3 || a.Error != "no wrapper could adopt its agent, so agency ended it" {
-			t.Errorf("after %d wrappers: %s: %s", tries, a.State, a.Error)
+		if a := w.run(r.ID).Attempt; a.State != agency.Failed || tries.Load() != 3 || a.Error != "no wrapper could adopt its agent, so agency ended it" {
+			t.Errorf("after %d wrappers: %s: %s", tries.Load(), a.State, a.Error)
 		}
 	})
 }
