@@ -26,7 +26,7 @@ import (
 // saved below keep too, and each repository keeps its own. What is neither a file nor a folder in
 // the entry of the worktree, which both share, is removed: git would write through a link of the
 // agent's. Import runs no program that the agent can name, and follows no link of the agent's.
-// It returns nil when there is no private repository, or only a part of one.
+// Import does nothing if dir has no private repository, or one whose making was cut off.
 func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error {
 	root, err := os.OpenRoot(filepath.Join(dir, privateDir))
 	if errors.Is(err, fs.ErrNotExist) {

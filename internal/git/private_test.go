@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"agency"
 	"agency/internal/git"
 )
 
@@ -16,16 +17,24 @@ case " $* " in *" $KILLED "*) kill -9 $$ ;; esac
 exec "$REAL_GIT" "$@"
 `
 
+// sandboxed returns a repository in the folder base, the place of a worktree that is not made yet, and
+// the folder for the repository of its sandbox.
+func sandboxed(t *testing.T) (base string, g *git.Git, repo agency.Repo, worktree, dir string) {
+	t.Helper()
+	base = tempDir(t)
+	newRepo(t, filepath.Join(base, "repo"))
+	g = git.New(30*time.Second, scratch, scratch)
+	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
+	check(t, err)
+	worktree, dir = filepath.Join(base, "work"), filepath.Join(base, "sandbox")
+	check(t, os.Mkdir(dir, 0o700))
+	return base, g, repo, worktree, dir
+}
+
 // A git that is killed while agency takes over the branches of an agent proves nothing about them:
 // they are saved the next time.
 func TestImportWhileGitIsKilled(t *testing.T) {
-	base := tempDir(t)
-	newRepo(t, filepath.Join(base, "repo"))
-	g := git.New(30*time.Second, scratch, scratch)
-	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
-	check(t, err)
-	worktree, dir := filepath.Join(base, "work"), filepath.Join(base, "sandbox")
-	check(t, os.Mkdir(dir, 0o700))
+	base, g, repo, worktree, dir := sandboxed(t)
 	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
 	private, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
 	check(t, err)
@@ -50,13 +59,7 @@ func TestImportWhileGitIsKilled(t *testing.T) {
 
 // A repository for a sandbox whose making was cut off has nothing to import, and is made anew.
 func TestImportOfAPart(t *testing.T) {
-	base := tempDir(t)
-	newRepo(t, filepath.Join(base, "repo"))
-	g := git.New(30*time.Second, scratch, scratch)
-	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
-	check(t, err)
-	worktree, dir := filepath.Join(base, "work"), filepath.Join(base, "sandbox")
-	check(t, os.Mkdir(dir, 0o700))
+	_, g, repo, worktree, dir := sandboxed(t)
 	_, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
 	check(t, err)
 	take := func() error { return g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir) }

@@ -321,6 +321,8 @@ func gitSteps() []gitStep {
 		{ops["run"], "checkout --quiet --no-recurse-submodules", true},
 		{ops["run whose worktree git makes"], "update-ref --no-deref --create-reflog", true},
 		{ops["run whose worktree git makes"], "worktree add", false},
+		{ops["run from a standby"], "update-ref --no-deref --create-reflog", true},
+		{ops["run from a standby"], "symbolic-ref -m", true},
 		{ops["rm"], "update-ref", true},
 		{ops["rm"], "worktree remove", false},
 		{ops["rm"], "branch -D", true},
@@ -399,6 +401,11 @@ if [ -f "$armed" ]; then
 				kill -9 "$victim" $$
 			fi
 			if [ "$when" = within ]; then
+				case $what in symbolic-ref*) # it locks HEAD alone
+					: >"$GIT_DIR/HEAD.lock"
+					kill -9 "$victim" $$
+					;;
+				esac
 				for ref; do
 					case $ref in
 					agency/*) ref=refs/heads/$ref ;;
