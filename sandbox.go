@@ -2,6 +2,7 @@ package agency
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,8 @@ const (
 	// SandboxLandlock keeps the agent from the user's files and processes by Landlock alone, where
 	// nothing better works: it shares the repository and the machine's file system.
 	SandboxLandlock SandboxLevel = "landlock"
-	// SandboxProcess gives the agent a file system, processes and a repository of its own.
+	// SandboxProcess gives the agent a file system, processes and a repository of its own. On macOS it
+	// shares those of the machine, within the rules of Seatbelt.
 	SandboxProcess SandboxLevel = "process"
 	// SandboxContainer gives it the same in a container: the system of an image in the place of the
 	// machine's.
@@ -33,6 +35,12 @@ func SandboxLevels() []SandboxLevel {
 
 // Confines reports whether a level keeps the agent from the user's files and processes.
 func (l SandboxLevel) Confines() bool { return l != "" && l != SandboxWorktree }
+
+// Shares reports whether an agent at a level is in the machine's own file system and repository,
+// where rules of the kernel keep it from what it must not have.
+func (l SandboxLevel) Shares() bool {
+	return l == SandboxLandlock || l == SandboxProcess && runtime.GOOS == "darwin"
+}
 
 // Network is what an agent in a sandbox reaches.
 type Network string
@@ -70,6 +78,9 @@ func (s Sandbox) Check() error {
 	case s.Level == SandboxLandlock && s.Network == NetworkAllow:
 		return Errorf(CodeSpecInvalid, "the network allow needs the sandbox level process: Landlock keeps no agent to a proxy").
 			WithHint("--sandbox process --network allow, or --sandbox landlock --network none")
+	case s.Level.Shares() && s.Network == NetworkAllow:
+		return Errorf(CodeSpecInvalid, "the network allow needs Linux: on macOS nothing keeps an agent to a proxy").
+			WithHint("--network none, or --network full")
 	}
 	return nil
 }
@@ -111,8 +122,11 @@ func (s Sandbox) Enforces() []string {
 	if !s.Level.Confines() {
 		return []string{}
 	}
-	if s.Level == SandboxLandlock {
+	switch {
+	case s.Level == SandboxLandlock:
 		return s.enforcesByLandlock()
+	case s.Level.Shares():
+		return s.enforcesBySeatbelt()
 	}
 	system := "the system"
 	if s.Level == SandboxContainer {
@@ -142,6 +156,21 @@ func (s Sandbox) enforcesByLandlock() []string {
 		"processes: it sees all, and signals its own alone",
 		"environment: it has the variables of the agent and [sandbox] env",
 		"sockets: it connects to no other program on this machine by a file",
+	}
+	if s.Network == NetworkNone {
+		list = append(list, "network: none")
+	}
+	return list
+}
+
+func (s Sandbox) enforcesBySeatbelt() []string {
+	list := []string{
+		"the rules of Seatbelt, in the file system and the processes of the machine; agency's are not tested on macOS",
+		"files: it writes in its worktree, a home of its own and [sandbox] write, and reads the system and [sandbox] read; it can still see sizes and times of files whose names it knows",
+		"repository: it writes objects, its own branch and the branches in the same folder",
+		"processes: it signals its own alone",
+		"environment: it has the variables of the agent and [sandbox] env",
+		"sockets: it connects to other programs on this machine by no file outside its own folders",
 	}
 	if s.Network == NetworkNone {
 		list = append(list, "network: none")
@@ -352,7 +381,7 @@ func Entries(grants []Grant) []string {
 const MostRefusals = 50
 
 // PrivateGit is the git directory of an agent in a sandbox: it stands in the place of the
-// repository's, whose objects it borrows. At the level landlock there is none, and the agent writes
+// repository's, whose objects it borrows. At a level that shares there is none, and the agent writes
 // some folders of the repository's.
 type PrivateGit struct {
 	Dir       string   // holds the agent's refs and new objects

@@ -15,12 +15,16 @@ import (
 func (d *Doctor) TrySandbox(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
 	resp := api.DoctorResponse{Checks: []api.Check{}, Trials: []agency.SandboxTrial{}}
 	image := d.Image(ctx, req)
+	process := "process: bubblewrap"
+	if agency.SandboxProcess.Shares() {
+		process = "process: sandbox-exec"
+	}
 	for _, level := range []struct {
 		try   func() ([]agency.SandboxTrial, error)
 		words string
 		found string // of a sandbox that this machine cannot make
 	}{
-		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.Trials(ctx, agency.SandboxProcess) }, "process: bubblewrap", levelError},
+		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.Trials(ctx, agency.SandboxProcess) }, process, levelError},
 		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.Trials(ctx, agency.SandboxLandlock) }, "landlock: the kernel", levelNote},
 		{func() ([]agency.SandboxTrial, error) { return d.Sandbox.TryImage(ctx, req.Env, image) }, "container: the engine", levelNote},
 	} {

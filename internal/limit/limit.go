@@ -50,7 +50,7 @@ func how(level agency.SandboxLevel, name agency.LimitName) (by string, err error
 	case agency.LimitOpenFiles:
 		return ByRlimit, nil
 	case agency.LimitTmp:
-		if level == agency.SandboxWorktree || level == agency.SandboxLandlock {
+		if level == agency.SandboxWorktree || level.Shares() {
 			return "", fmt.Errorf("at the sandbox level %s a run has the machine's /tmp", level)
 		}
 		return BySize, nil
@@ -61,7 +61,7 @@ func how(level agency.SandboxLevel, name agency.LimitName) (by string, err error
 		return by, nil
 	case name == agency.LimitMemory && canLimitMemory:
 		return ByRlimit, nil
-	case name == agency.LimitPids && level == agency.SandboxProcess && os.Geteuid() != 0:
+	case name == agency.LimitPids && level == agency.SandboxProcess && !level.Shares() && os.Geteuid() != 0:
 		return ByUsers, nil
 	}
 	return "", err

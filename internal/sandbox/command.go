@@ -117,9 +117,12 @@ func (h *Host) Command(ctx context.Context, c *agency.Confinement) (argv []strin
 	case agency.SandboxContainer:
 		return h.container(ctx, c)
 	case agency.SandboxProcess:
+		if c.Sandbox.Level.Shares() {
+			return bySeatbelt(c)
+		}
 		return h.process(c)
 	case agency.SandboxLandlock:
-		return h.landlock(c)
+		return byLandlock(c)
 	case agency.SandboxWorktree:
 	}
 	return c.Argv, c.Env, nil

@@ -259,7 +259,7 @@ func (h *Host) CheckImage(ctx context.Context, env agency.Environ, image string)
 // engine returns the engine that an environment names.
 func (h *Host) engine(ctx context.Context, env agency.Environ) (*docker.Client, error) {
 	if !supported {
-		return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: it needs Linux").WithHint("the level that works here is worktree")
+		return nil, agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level container: it needs Linux").WithHint("the level that works here is process")
 	}
 	socket, err := docker.SocketOf(env)
 	if err != nil {

@@ -44,12 +44,15 @@ func (h *Host) Check(ctx context.Context, level agency.SandboxLevel) error {
 		return agency.Errorf(agency.CodeSandboxUnavailable, "the sandbox level %s: "+format, append([]any{level}, args...)...)
 	}
 	const nearest = "; without it: --sandbox landlock, which is weaker, or --sandbox worktree, which does not keep the agent from your files"
-	if !supported {
-		return refused("it needs Linux").WithHint("the level that works here is worktree")
-	}
-	if _, err := exec.LookPath(bubblewrap); err != nil && level == agency.SandboxProcess {
-		return refused("bubblewrap is not installed, or not in the PATH of the daemon").
-			WithHint("sudo apt-get install bubblewrap, or sudo dnf install bubblewrap" + nearest)
+	switch {
+	case level.Shares() && level == agency.SandboxProcess: // with a part of macOS
+	case !supported:
+		return refused("it needs Linux").WithHint("the level that works here is process")
+	case level == agency.SandboxProcess:
+		if _, err := exec.LookPath(bubblewrap); err != nil {
+			return refused("bubblewrap is not installed, or not in the PATH of the daemon").
+				WithHint("sudo apt-get install bubblewrap, or sudo dnf install bubblewrap" + nearest)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -63,8 +66,11 @@ func (h *Host) Check(ctx context.Context, level agency.SandboxLevel) error {
 		if words == "" {
 			words = err.Error()
 		}
-		if level == agency.SandboxLandlock {
+		switch {
+		case level == agency.SandboxLandlock:
 			return refused("the kernel cannot make it here: %s", words).WithHint("it needs Linux 6.12 or newer with Landlock; without it: --sandbox process, or --sandbox worktree, which does not keep the agent from your files")
+		case level.Shares():
+			return refused("sandbox-exec cannot make it here: %s", words).WithHint("a daemon that is in a sandbox itself can start none: start it outside; without it: --sandbox worktree, which does not keep the agent from your files")
 		}
 		return refused("bubblewrap cannot make it here: %s", words).WithHint("%s%s", advice(words), nearest)
 	}
@@ -97,7 +103,7 @@ func advice(words string) string {
 // system returns the folders of the system that every sandbox reads.
 func system() []mount {
 	mounts := []mount{}
-	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"} {
+	for _, path := range systemFolders {
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue
@@ -115,16 +121,16 @@ func system() []mount {
 	return mounts
 }
 
-// mostHidden is how many entries of /etc are looked at.
+// mostHidden is how many entries of etc are looked at.
 const mostHidden = 100_000
 
-// hidden returns mounts over everything in /etc that other users of the machine may not read: the
+// hidden returns mounts over everything in etc that other users of the machine may not read: the
 // agent has the user's rights, which may be root's.
 func hidden() ([]mount, error) {
 	mounts, seen := []mount{}, 0
-	err := filepath.WalkDir("/etc", func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(etc, func(path string, entry fs.DirEntry, err error) error {
 		if seen++; seen > mostHidden {
-			return errors.New("/etc has too many files")
+			return errors.New(etc + " has too many files")
 		}
 		if entry == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -17,6 +17,11 @@ import (
 
 const supported = true
 
+// etc is the folder of the system's settings, which is one of the systemFolders.
+const etc = "/etc"
+
+var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", etc}
+
 // Exit statuses of Enter, as shells have them.
 const (
 	codeNotExecutable = 126

@@ -20,8 +20,18 @@ import (
 // devices are those that programs need.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"}
 
-// landlock is Command for the level landlock: the agent is in the machine's file system, in a fence.
-func (h *Host) landlock(c *agency.Confinement) (argv []string, env agency.Environ, err error) {
+// byLandlock is Command for the level landlock: the agent is in the machine's file system, in a fence.
+func byLandlock(c *agency.Confinement) (argv []string, env agency.Environ, err error) {
+	f, env, err := fenced(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.Concat([]string{c.Program, Inside}, f.args(), c.Argv), env, nil
+}
+
+// fenced returns the fence of an agent in the machine's file system, and its environment. It makes
+// the agent's home and folder for temporary files.
+func fenced(c *agency.Confinement) (*fence, agency.Environ, error) {
 	home, err := newHome(c)
 	if err != nil {
 		return nil, nil, err
@@ -39,8 +49,7 @@ func (h *Host) landlock(c *agency.Confinement) (argv []string, env agency.Enviro
 	}
 	f.Read = slices.Concat(f.Read, c.Reads, c.Git.Objects, []string{c.Git.CommonDir})
 	f.Write = slices.Concat(f.Write, c.Writes, c.Git.Shared, []string{home.path, tmp, c.Run.Worktree})
-	env = append(home.moved(environment(c), c.Set), "TMPDIR="+tmp)
-	return slices.Concat([]string{c.Program, Inside}, f.args(), c.Argv), env, nil
+	return f, append(home.moved(environment(c), c.Set), "TMPDIR="+tmp), nil
 }
 
 func (f *fence) add(m mount) {
@@ -57,7 +66,7 @@ func (f *fence) add(m mount) {
 func systemFence(program string, network agency.Network) (*fence, error) {
 	f := &fence{Read: []string{program, "/proc"}, Write: slices.Clone(devices), Alone: true, Network: network}
 	for _, m := range system() {
-		if m.path != "/etc" {
+		if m.path != etc {
 			f.add(m)
 		}
 	}
@@ -73,7 +82,7 @@ func systemFence(program string, network agency.Network) (*fence, error) {
 			secret[m.path] = true
 		}
 	}
-	return f, f.without("/etc", secret)
+	return f, f.without(etc, secret)
 }
 
 // without adds what is in a folder to read, but for secrets.

@@ -26,7 +26,7 @@ func shows(c *agency.Confinement, home, folder string) bool {
 
 // inSystem reports whether every sandbox has a path anyway, or something else in its place.
 func inSystem(p string) bool {
-	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/dev", "/run"}, func(dir string) bool { return above(dir, p) })
+	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/lib64", etc, "/proc", "/dev", "/run"}, func(dir string) bool { return above(dir, p) })
 }
 
 // programs returns the folders of PATH, and what belongs to the agent's own program: the package of

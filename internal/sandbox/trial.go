@@ -22,7 +22,7 @@ type target struct {
 	Dir      string // has a file secret, and a socket
 	Process  int    // of the user
 	TCP, UDP string // addresses
-	Abstract string // the name of a socket
+	Abstract string // the name of a socket; empty where there are none
 }
 
 const (
@@ -56,7 +56,10 @@ func (h *Host) trials(ctx context.Context, level agency.SandboxLevel, networks [
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	t := target{Dir: dir, Abstract: "@agency-" + filepath.Base(dir)}
+	t := target{Dir: dir}
+	if supported {
+		t.Abstract = "@agency-" + filepath.Base(dir)
+	}
 	if err := os.WriteFile(filepath.Join(dir, secretFile), []byte("secret\n"), 0o600); err != nil {
 		return nil, err
 	}
@@ -113,6 +116,9 @@ func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 	}
 	defer done()
 	for _, one := range []struct{ network, address string }{{"tcp", "127.0.0.1:0"}, {"unix", socket}, {"unix", t.Abstract}} {
+		if one.address == "" {
+			continue
+		}
 		l, err := config.Listen(ctx, one.network, one.address)
 		if err != nil {
 			return closeAll, err
@@ -183,12 +189,16 @@ func (h *Host) inside(network agency.Network, probe []string) []string {
 // landlock without any file of the user.
 func (h *Host) try(ctx context.Context, level agency.SandboxLevel, network agency.Network, probe ...string) (*exec.Cmd, error) {
 	var argv []string
-	if level == agency.SandboxLandlock {
+	if level.Shares() {
 		f, err := systemFence(h.Program, network)
 		if err != nil {
 			return nil, err
 		}
-		argv = slices.Concat([]string{h.Program, Inside}, f.args(), []string{h.Program, Probe}, probe)
+		closed := slices.Concat([]string{h.Program, Inside}, f.args())
+		if level == agency.SandboxProcess {
+			closed = []string{seatbeltProgram, "-p", f.resolved().profile(nil)}
+		}
+		argv = slices.Concat(closed, []string{h.Program, Probe}, probe)
 	} else {
 		argv = append([]string{bubblewrap}, frame(network, 0)...)
 		for _, m := range append(system(), mount{"--ro-bind", h.Program, h.Program}) {

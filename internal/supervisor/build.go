@@ -76,7 +76,7 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 // startsEarly reports whether a session at a level can be made before its worktree: other sandboxes
 // than this one look at what is there.
 func startsEarly(level agency.SandboxLevel) bool {
-	return !level.Confines() || level == agency.SandboxProcess
+	return !level.Confines() || level == agency.SandboxProcess && !level.Shares()
 }
 
 // flush makes the prompt of a creation durable while git makes the worktree: it is stored nowhere

@@ -92,7 +92,7 @@ func (la *launcher) confinement(ctx context.Context, l *launching, env agency.En
 // starts early.
 func (la *launcher) gitInside(ctx context.Context, l *launching, dir string) (agency.PrivateGit, error) {
 	r := l.run
-	if r.Sandbox.Level == agency.SandboxLandlock {
+	if r.Sandbox.Level.Shares() {
 		return la.git.Shared(ctx, r.Repo, r.Worktree, r.Branch, dir)
 	}
 	git, prepare, err := la.git.Private(ctx, r.Repo, r.Worktree, r.Branch, dir)

@@ -157,7 +157,7 @@ func (rs *Repos) importSandbox(ctx context.Context, r *agency.Run, repo agency.R
 		return err
 	}
 	defer unlock()
-	if r.Sandbox.Level == agency.SandboxLandlock {
+	if r.Sandbox.Level.Shares() {
 		return rs.git.Unlink(ctx, repo, r.Worktree, r.Branch)
 	}
 	return rs.git.Import(ctx, repo, r.Worktree, r.Branch, "refs/agency/sandbox/"+string(r.ID), filepath.Join(r.Dir, sandboxDir))

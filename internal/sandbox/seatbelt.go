@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"agency"
+)
+
+// seatbeltProgram is the program of macOS that starts another one within the rules of a profile.
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
+// services are those of the system that programs look up to know users, names, times and
+// certificates. None of them reads or starts anything for the one that asks.
+var services = []string{
+	"com.apple.PowerManagement.control", "com.apple.bsd.dirhelper", "com.apple.logd", "com.apple.system.logger",
+	"com.apple.system.notification_center", "com.apple.system.opendirectoryd.libinfo", "com.apple.system.opendirectoryd.membership",
+	"com.apple.trustd", "com.apple.trustd.agent",
+}
+
+// netServices are those that programs look up to reach a network.
+var netServices = []string{
+	"com.apple.SystemConfiguration.DNSConfiguration", "com.apple.SystemConfiguration.configd", "com.apple.networkd", "com.apple.ocspd",
+}
+
+// bySeatbelt is Command for the level process on macOS: the agent is in the machine's file system, as
+// at the level landlock, and Seatbelt enforces the fence.
+func bySeatbelt(c *agency.Confinement) (argv []string, env agency.Environ, err error) {
+	f, env, err := fenced(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept := []string{filepath.Join(c.Run.Worktree, ".git")}
+	for _, name := range c.Git.Protected {
+		kept = append(kept, filepath.Join(c.Git.Entry, name))
+	}
+	for _, objects := range c.Git.Objects {
+		kept = append(kept, filepath.Join(objects, "info"))
+	}
+	return slices.Concat([]string{seatbeltProgram, "-p", f.resolved().profile(resolved(kept))}, c.Argv), env, nil
+}
+
+// resolved returns a fence as Seatbelt needs it: it compares the real path of a file. What is not
+// there is left out.
+func (f *fence) resolved() *fence {
+	real := *f
+	real.Read, real.Write, real.Names = resolved(f.Read), resolved(f.Write), resolved(f.Names)
+	return &real
+}
+
+// resolved returns the real paths of files, or for those that are not there, of their folders.
+func resolved(paths []string) []string {
+	list := []string{}
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			if real, err = filepath.EvalSymlinks(filepath.Dir(path)); err != nil {
+				continue
+			}
+			real = filepath.Join(real, filepath.Base(path))
+		}
+		list = append(list, real)
+	}
+	return list
+}
+
+// profile returns the rules of Seatbelt that enforce a fence, in the language of sandbox-exec (SBPL,
+// which Apple does not document). kept are files that cannot be written, although the fence has them.
+// Of the rules that fit, the last decides. The paths are real ones.
+func (f *fence) profile(kept []string) string {
+	write, all := filter("subpath", f.Write), filter("subpath", slices.Concat(f.Read, f.Write))
+	rules := []string{
+		"(version 1)",
+		"(deny default)",
+		"(allow process-fork)",
+		"(allow process-exec*" + all + ")",
+		"(allow process-info* (target same-sandbox))",
+		"(allow signal (target same-sandbox))",
+		"(allow sysctl-read)",
+		`(deny sysctl-read (sysctl-name-prefix "kern.procargs"))`, // the arguments and variables of others
+		"(allow ipc-posix-sem)",
+		`(allow ipc-posix-shm-read-data (ipc-posix-name "apple.shm.notification_center"))`,
+		"(allow mach-lookup" + filter("global-name", services) + ")",
+		"(allow file-read-metadata)",
+		`(allow file-read*` + filter("literal", append([]string{"/"}, f.Names...)) + all + ")",
+		"(allow file-write*" + write + ")",
+		"(allow file-ioctl" + write + ` (regex #"^/dev/ttys[0-9]+$"))`,
+		// A terminal that the agent makes; its own one is open.
+		"(allow pseudo-tty)",
+		`(allow file-read* file-write* (require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty")))`,
+		"(deny file-write*" + filter("subpath", kept) + ")",
+		// Sockets that are files, of the agent's own.
+		"(allow network-bind network-outbound" + write + ")",
+	}
+	if f.Network == agency.NetworkFull {
+		rules = append(rules,
+			"(allow system-socket)",
+			`(allow network-bind network-inbound (local ip "*:*"))`,
+			`(allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))`,
+			"(allow mach-lookup"+filter("global-name", netServices)+")",
+		)
+	}
+	return strings.Join(rules, "\n") + "\n"
+}
+
+// quoting escapes what would end a text of a profile.
+var quoting = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// filter returns one filter of a profile for each value.
+func filter(kind string, values []string) string {
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteString(" (" + kind + ` "` + quoting.Replace(v) + `")`)
+	}
+	return b.String()
+}
