@@ -63,7 +63,8 @@ func (o *output) drain(alone bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	taking := func(c *copier) bool { return c.taking.Load() || alone && !c.ended() && c.readable() }
+	// What is not readable any more was read while taking was set.
+	taking := func(c *copier) bool { return alone && !c.ended() && c.readable() || c.taking.Load() }
 	for time.Since(begin) < takeLimit && slices.ContainsFunc(o.copiers, taking) {
 		time.Sleep(time.Millisecond)
 	}
@@ -87,7 +88,7 @@ type copier struct {
 	n    int
 	over bool
 
-	taking atomic.Bool  // what was read is passed on
+	taking atomic.Bool  // something is read and passed on, from before the read
 	idle   atomic.Int64 // since when there was nothing to read, in nanoseconds of the Unix era; 0 while there is
 	done   chan struct{}
 }
@@ -101,10 +102,9 @@ func (c *copier) run(sink func([]byte)) {
 			c.over = true
 		}
 		if c.n > 0 {
-			c.taking.Store(true)
 			sink(c.buf[:c.n])
-			c.taking.Store(false)
 		}
+		c.taking.Store(false)
 	}
 }
 
@@ -113,6 +113,7 @@ func (c *copier) run(sink func([]byte)) {
 // another call when there is more.
 func (c *copier) fill(fd uintptr) bool {
 	for c.n < len(c.buf) {
+		c.taking.Store(runtime.GOOS == "linux") // elsewhere the file may be a blocking one
 		n, err := unix.Read(int(fd), c.buf[c.n:])
 		switch {
 		case err == unix.EINTR:
@@ -120,6 +121,7 @@ func (c *copier) fill(fd uintptr) bool {
 		case err == unix.EAGAIN:
 			if c.n == 0 {
 				c.idle.Store(time.Now().UnixNano())
+				c.taking.Store(false)
 			}
 			return c.n > 0
 		case err != nil || n == 0: // a terminal returns EIO when no process has it open
@@ -127,9 +129,10 @@ func (c *copier) fill(fd uintptr) bool {
 			return true
 		}
 		c.n += n
+		c.taking.Store(true)
 		c.idle.Store(0)
 		if runtime.GOOS != "linux" {
-			return true // the file may be a blocking one there
+			return true
 		}
 	}
 	return true
@@ -151,7 +154,7 @@ func (c *copier) quiet(begin time.Time) bool {
 	if idle == 0 || time.Since(begin) < drainQuiet || time.Since(time.Unix(0, idle)) < drainQuiet {
 		return false
 	}
-	return !c.readable()
+	return !c.readable() && !c.taking.Load()
 }
 
 // readable reports whether there is something to read now.
