@@ -30,6 +30,7 @@ type live struct {
 	sessionEnded bool             // its session was ended
 	let          bool             // the wrapper may start its runner
 	replaced     int              // wrappers that were started in its place, and did not connect
+	replacedAt   time.Time        // when the last of them was started
 	spans        []agency.Span    // of its start, if a client asked for them
 	moved        chan struct{}    // closed and replaced when the attempt's state or its link changes
 }

@@ -18,7 +18,8 @@ import (
 
 // Times of a replaced wrapper.
 const (
-	// replaceWait is how long a new wrapper may take to hold the lock of its attempt.
+	// replaceWait is how long a new wrapper may take to hold the lock of its attempt, and the time
+	// between two wrappers that did not connect.
 	replaceWait  = 15 * time.Second
 	replaceEvery = 5 * time.Millisecond
 	// mostReplaced is how many wrappers may fail one after the other.
@@ -43,12 +44,22 @@ func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agen
 	if locked, err := s.attempts.Locked(dir); locked || err != nil {
 		return locked, err // another goroutine was faster
 	}
-	tries := 0
-	s.live.change(r.ID, func(l *live) { l.replaced++; tries = l.replaced })
-	if lives, err := s.attempts.Alive(start.Runner); err != nil || !lives || tries > mostReplaced {
-		if err != nil {
-			return false, fmt.Errorf("look at the agent of %s: %w", r.Ref(), err)
+	lives, err := s.attempts.Alive(start.Runner)
+	if err != nil {
+		return false, fmt.Errorf("look at the agent of %s: %w", r.Ref(), err)
+	}
+	early, tries := false, 0
+	s.live.change(r.ID, func(l *live) {
+		if early = l.replaced > 0 && time.Since(l.replacedAt) < replaceWait; early {
+			return // the last one did not connect, and what was in its way may go
 		}
+		l.replaced, l.replacedAt = l.replaced+1, time.Now()
+		tries = l.replaced
+	})
+	switch {
+	case lives && early:
+		return true, nil
+	case !lives || tries > mostReplaced:
 		return false, s.settleUnheld(ctx, r, start, lives)
 	}
 	s.log.Info("replace a wrapper that was killed", "run", r.ID)
