@@ -51,7 +51,17 @@ func programs(c *agency.Confinement, home string) []mount {
 	}
 	own := c.Argv[0]
 	add(own)
+	files := []string{}
+	if to, err := os.Readlink(own); err == nil { // may pass a folder that is itself a link
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(own), to)
+		}
+		files = append(files, to)
+	}
 	if file, err := filepath.EvalSymlinks(own); err == nil {
+		files = append(files, file)
+	}
+	for _, file := range files {
 		if before, _, packaged := strings.Cut(file, "/node_modules/"); packaged {
 			add(before + "/node_modules")
 		}
