@@ -49,8 +49,18 @@ func Try(aim string) int {
 		return agency.ExitUsage
 	}
 	runtime.LockOSThread() // a trace belongs to the thread
-	list := make([]agency.SandboxTrial, 0, len(everywhere)+len(onlyHere))
-	for _, a := range slices.Concat(everywhere, onlyHere) {
+	all := slices.Concat(everywhere, onlyHere)
+	slices.SortStableFunc(all, func(a, b way) int { // those of networks last
+		switch {
+		case a.network == b.network:
+			return 0
+		case b.network:
+			return -1
+		}
+		return 1
+	})
+	list := make([]agency.SandboxTrial, 0, len(all))
+	for _, a := range all {
 		one := agency.SandboxTrial{Way: a.name, Promised: !a.network}
 		if err := a.try(t); err != nil {
 			one.Refused, one.Reason = true, reason(err)
