@@ -1,7 +1,9 @@
 package conformance_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"agency"
 	"agency/test/conformance/modelserver"
+	"agency/test/paste"
 )
 
 // Each agent works in the sandbox process: it reaches its model through agency's proxy alone,
@@ -76,4 +79,23 @@ func TestFenced(t *testing.T) {
 			f.until("its end", func() bool { return len(f.processes(run.ID)) == 0 })
 		})
 	}
+}
+
+// A newcomer pastes the blocks of docs/sandbox-tour.md one after the other: Claude Code tries to get
+// out of a sandbox, and the page says what it could do.
+func TestSandboxTour(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bubblewrap is not installed: make deps")
+	}
+	binary, _ := installed(t, "claude_code")
+	page := paste.Page{Path: "../../docs/sandbox-tour.md", Dir: "/tmp/agency-sandbox", Skip: []string{"make build", "agency doctor"}, Bin: filepath.Dir(binary)}
+	page.Check(t, func(dir string) {
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Symlink(filepath.Join(os.Getenv("AGENCY_AGENTS"), "node_modules"), filepath.Join(dir, "node_modules"))); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "model"), "./scripted").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	})
 }
