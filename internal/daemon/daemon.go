@@ -53,8 +53,9 @@ const (
 	drainTimeout = 5 * time.Second
 	// endTimeout bounds how long the parts may take to stop after that.
 	endTimeout = 15 * time.Second
-	// lookEvery is how often the daemon checks that its lock and socket still exist. A client that
-	// finds no socket starts a second daemon, which waits for longer than this.
+	// lookEvery is how often the daemon checks that its lock and socket still exist, and whether its
+	// configuration changed. A client that finds no socket starts a second daemon, which waits for
+	// longer than this.
 	lookEvery = 2 * time.Second
 )
 
@@ -104,6 +105,7 @@ type Daemon struct {
 	listener *listener     // the newest one
 	unheard  string        // the last reported reason why the socket could not be made again
 	stopping chan struct{} // closed when no more connections are accepted, to end requests that wait
+	looks    chan struct{} // has one when the configuration is to be looked at
 }
 
 // SchemaVersion returns the newest version of the record that a daemon of this program can read.
@@ -147,7 +149,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	killpoint.At("daemon.locked")
 	began := time.Now()
 	d.clock = clock.New(d.Now, func() time.Duration { return time.Since(began) })
-	d.started, d.stopping = d.clock.Now(), make(chan struct{})
+	d.started, d.stopping, d.looks = d.clock.Now(), make(chan struct{}), make(chan struct{}, 1)
 	d.active.begin(d.Config, d.started)
 	file.ClearTemp(filepath.Join(home, config.TempDir)) // left by processes that were killed; it only takes space
 	database := databaseOf(home, d.clock.Now)
@@ -342,6 +344,10 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	for serving := true; serving; {
 		select {
 		case <-look.C:
+			select {
+			case d.looks <- struct{}{}:
+			default: // the previous look has not ended
+			}
 			_ = d.checkOwn() // it has logged the error
 			if d.listenAgain(ctx) {
 				go listenOn(d.listener)

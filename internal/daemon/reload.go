@@ -14,11 +14,6 @@ import (
 	"agency/internal/config"
 )
 
-// configEvery is how often the daemon checks whether its configuration changed. A check is one
-// system call, and finds changes that a watch would miss: a folder that did not exist, a link with
-// a new target, a file system that reports nothing.
-const configEvery = 2 * time.Second
-
 // active is the configuration that the daemon uses now.
 type active struct {
 	mu      sync.Mutex
@@ -75,17 +70,17 @@ func (a *active) state(started *config.Config) api.DaemonConfig {
 	return s
 }
 
-// watchConfig reloads the configuration file whenever it changes, until ctx ends.
+// watchConfig reloads the configuration file whenever it has changed when the daemon looks around,
+// until ctx ends. A look is one system call, and finds changes that a watch would miss: a folder that
+// did not exist, a link with a new target, a file system that reports nothing.
 func (d *Daemon) watchConfig(ctx context.Context) {
 	if d.Load == nil {
 		return
 	}
-	look := time.NewTicker(configEvery)
-	defer look.Stop()
 	for {
 		d.reload(ctx)
 		select {
-		case <-look.C:
+		case <-d.looks:
 		case <-ctx.Done():
 			return
 		}
