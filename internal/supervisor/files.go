@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -125,7 +126,7 @@ func (v *views) writeFiles(r *agency.Run) error {
 	if err := file.WriteAtomic(filepath.Join(r.Dir, "meta.json"), data); err != nil {
 		return err
 	}
-	return v.writeState(r)
+	return v.writeState(r, v.state(r))
 }
 
 // writeUnwritten writes again the files that could not be written.
@@ -144,7 +145,7 @@ func isBehind(r *agency.Run) bool {
 	if !r.Attempt.State.Final() {
 		return false // each rescan writes it
 	}
-	data, err := file.ReadRegular(filepath.Join(r.Dir, "state.json"), 1<<20)
+	data, err := file.ReadRegular(statePath(r), 1<<20)
 	if errors.Is(err, fs.ErrNotExist) && isGone(r.Dir) {
 		return false // there is no folder to write it into
 	}
@@ -172,10 +173,16 @@ func (v *views) refresh(ctx context.Context, seen *live, r *agency.Run) {
 		return
 	}
 	defer unlock()
-	if now, ok := v.live.get(r.ID); ok && now.attempt == seen.attempt && now.views == seen.views {
-		if err := v.writeState(r); err != nil {
-			v.log.Warn("write state.json", "run", r.ID, "err", err)
-		}
+	now, ok := v.live.get(r.ID)
+	if !ok || now.attempt != seen.attempt || now.views != seen.views {
+		return
+	}
+	path, state := statePath(r), v.state(r)
+	if at := time.Now(); now.state.isAlmost(state) && os.Chtimes(path, at, at) == nil {
+		return
+	}
+	if err := v.writeState(r, state); err != nil {
+		v.log.Warn("write state.json", "run", r.ID, "err", err)
 	}
 }
 
@@ -199,16 +206,32 @@ type runState struct {
 	Status        string     `json:"status"` // ACTIVE, DONE, CRASHED, STALLED
 	PID           *int       `json:"pid"`
 	SessionID     *string    `json:"session_id"`
-	LastHeartbeat *time.Time `json:"last_heartbeat"`
+	LastHeartbeat *time.Time `json:"last_heartbeat"` // of a live run, at most beatShown older than the newest
 	Error         *string    `json:"error"`
 	Attempt       int        `json:"attempt"`
 }
 
-// writeState writes state.json. A heartbeat that is not in the record can make a live run STALLED,
-// but never a dead one alive.
-func (v *views) writeState(r *agency.Run) error {
+// beatShown is how old the heartbeat in state.json of a live run may get. Writing it in each rescan
+// would be most of what a daemon at rest does.
+const beatShown = 30 * time.Second
+
+// isAlmost reports whether a written state needs no writing for a newer one. Nil needs it.
+func (old *runState) isAlmost(state *runState) bool {
+	if old == nil || old.LastHeartbeat == nil || state.LastHeartbeat == nil || state.LastHeartbeat.Sub(*old.LastHeartbeat).Abs() >= beatShown {
+		return false
+	}
+	same := *state
+	same.LastHeartbeat = old.LastHeartbeat
+	return reflect.DeepEqual(*old, same)
+}
+
+func statePath(r *agency.Run) string { return filepath.Join(r.Dir, "state.json") }
+
+// state returns what state.json is to say of a run. A heartbeat that is not in the record can make a
+// live run STALLED, but never a dead one alive.
+func (v *views) state(r *agency.Run) *runState {
 	a := &r.Attempt
-	state := runState{Status: "ACTIVE", Attempt: a.Number}
+	state := &runState{Status: "ACTIVE", Attempt: a.Number}
 	if beat := observe.BeatOf(r.Dir, a.Number).UTC(); !beat.IsZero() {
 		state.LastHeartbeat = &beat
 	}
@@ -232,11 +255,19 @@ func (v *views) writeState(r *agency.Run) error {
 		}
 		state.Error = &reason
 	}
+	return state
+}
+
+func (v *views) writeState(r *agency.Run, state *runState) error {
 	data, err := indented(state)
-	if err != nil {
-		return err
+	if err == nil {
+		err = file.WriteAtomic(statePath(r), data)
 	}
-	return file.WriteAtomic(filepath.Join(r.Dir, "state.json"), data)
+	if err != nil {
+		state = nil
+	}
+	v.live.change(r.ID, func(l *live) { l.state = state })
+	return err
 }
 
 func indented(v any) ([]byte, error) {

@@ -26,6 +26,7 @@ type live struct {
 	link         Link             // nil while no wrapper is connected
 	wrappers     []agency.Process // the processes that proved to be the attempt's; one of them is the wrapper
 	views        int              // how often the files that mirror the record were written
+	state        *runState        // the content of its state.json; nil when that is not known
 	asked        bool             // a user requested its end
 	sessionEnded bool             // its session was ended
 	let          bool             // the wrapper may start its runner
