@@ -71,6 +71,8 @@ type AgentState struct {
 	Printed     *AgentError `json:"printed"`     // the first output line that matches the user's error patterns; nil before there is one
 	PrintedAt   time.Time   `json:"printed_at"`  // time of the newest such line
 
+	Todos []Todo `json:"todos"` // the list that the agent keeps of its work, as far as its protocol tells it
+
 	Conversation string `json:"conversation"`
 	Transcript   string `json:"transcript"`
 	Model        string `json:"model"`
@@ -106,6 +108,34 @@ func (s *AgentState) Clone() *AgentState {
 	maps.Copy(c.Unknown, s.Unknown)
 	return &c
 }
+
+// Todo is one step of the list that an agent keeps of its work. Its text is the agent's: untrusted.
+type Todo struct {
+	Text  string    `json:"text"`  // on one line
+	State TodoState `json:"state"` // how far it is
+}
+
+// ParseTodos reads a list as evidence has it. It is never nil.
+func ParseTodos(lines string) []Todo {
+	list := []Todo{}
+	for line := range strings.Lines(lines) {
+		state, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if ok {
+			list = append(list, Todo{Text: text, State: TodoState(state)})
+		}
+	}
+	return list
+}
+
+// TodoState is how far a step is.
+type TodoState string
+
+// The states of a step.
+const (
+	TodoPending    TodoState = "pending"
+	TodoInProgress TodoState = "in_progress"
+	TodoCompleted  TodoState = "completed"
+)
 
 // Words returns the error as text: its class, and the message of the model.
 func (t *AgentError) Words() string {

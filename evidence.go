@@ -54,6 +54,7 @@ const (
 	SignalReport      Signal = "report"       // a report of the agent, perhaps with quiet time
 	SignalPrinted     Signal = "printed"      // an output line matches one of the user's patterns; its event is again while the line before still holds
 	SignalRefused     Signal = "refused"      // the agent made a request that this version does not know and refuses
+	SignalTodos       Signal = "todos"        // the agent changed the list that it keeps of its work
 	SignalUnknown     Signal = "unknown"      // an event that this version does not know
 )
 
@@ -127,6 +128,7 @@ type Evidence struct {
 	// Subagent names the subagent that this is about; empty is the agent itself.
 	Subagent string `json:"subagent,omitempty"`
 	Usage    *Usage `json:"usage,omitempty"`
+	Todos    string `json:"todos,omitempty"` // the list of the agent's work, one step a line: its state, a blank, its text
 	// Add reports whether Usage covers one step and must be added; otherwise it is the total so
 	// far.
 	Add bool `json:"add,omitempty"`

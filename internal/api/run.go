@@ -177,6 +177,7 @@ type ShowRunResponse struct {
 	// Requests are all requests that the agent's program waits for, first the one that its terminal
 	// shows; never null.
 	Requests   []agency.Request     `json:"requests"`
+	Todos      []agency.Todo        `json:"todos"`       // the agent's list of its work, as far as its protocol tells it; never null
 	Attempts   []agency.Attempt     `json:"attempts"`    // the oldest first
 	Steps      []agency.Step        `json:"steps"`       // of making the newest attempt, in their order
 	Inputs     []agency.Input       `json:"inputs"`      // the files that the spec names, as they were at the start

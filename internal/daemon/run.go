@@ -137,7 +137,7 @@ func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.Sho
 		requests = r.Attempt.AgentState.Requests
 	}
 	return api.ShowRunResponse{
-		Run: run, Requests: requests,
+		Run: run, Requests: requests, Todos: append([]agency.Todo{}, r.Attempt.AgentState.Todos...),
 		Contract: r.Attempt.OwnReport(), StatusAt: r.Attempt.Reported.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
 		Git: details.Git, GitProblem: details.GitProblem, Checks: checks,

@@ -34,6 +34,7 @@ const (
 	Replied               // the reply to what we asked of the program: ID, Queued, Failed with Text
 	Used                  // the model was used: Usage
 	Retrying              // a call of the model failed and is tried again: Class, Text
+	Planned               // the agent changed the list of its work: Todos, all of it when Whole is set
 	Ended                 // the agent's turn ended: Text, Usage; Failed with Class, Interrupted
 )
 
@@ -56,8 +57,18 @@ type Event struct {
 	Failed       bool
 	Interrupted  bool
 	Usage        *agency.Usage
-	Whole        bool // Usage covers the conversation
+	Todos        []Todo
+	Whole        bool // Usage covers the conversation; Todos is the whole list
 	Add          bool // Usage covers one step, ID
+}
+
+// Todo is a step of an agent's list of its work, or a change of one: what is empty stays as it was.
+type Todo struct {
+	ID      string // the program's own; empty where a list always comes whole
+	Call    string // the tool call that made it, as long as ID is not known
+	Text    string
+	State   agency.TodoState
+	Deleted bool
 }
 
 // Request is what an agent waits for.

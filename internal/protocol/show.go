@@ -50,6 +50,11 @@ func (t *Talk) show(e *Event) string {
 		return t.showOver(e, " withdrawn")
 	case Retrying:
 		return line(markNote + "a call of the model failed (" + oneLine(e.Text) + "); trying again")
+	case Planned:
+		if e.Subagent != "" {
+			return ""
+		}
+		return showTodos(agency.ParseTodos(steps(t.planned(e))))
 	case Ended:
 		return showEnd(e)
 	default:

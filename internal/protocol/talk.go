@@ -16,6 +16,7 @@ const (
 	mostTools  = 256
 	mostClosed = 256 // answered or withdrawn requests, and messages
 	mostID     = 512 // bytes of the id of a request that agency refuses
+	mostTodos  = 64
 )
 
 // Talk is one attempt's conversation with its agent, as the journal tells it: the same journal makes
@@ -29,6 +30,7 @@ type Talk struct {
 	said    []said
 	forgot  bool            // of said, the oldest is left out
 	tools   map[string]tool // open tool calls
+	todos   []Todo
 	place   Place
 	part    strings.Builder // of a message of which more may come
 	partOf  string          // the subagent that says it
@@ -230,7 +232,13 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return one(agency.Evidence{Signal: agency.SignalToolStarted, ID: e.ID, Tool: e.Tool, Text: e.Text})
 	case ToolEnded:
 		delete(t.tools, e.ID)
-		return one(agency.Evidence{Signal: agency.SignalToolEnded, ID: e.ID})
+		ended := one(agency.Evidence{Signal: agency.SignalToolEnded, ID: e.ID})
+		isLost := func(todo Todo) bool { return e.Failed && e.ID != "" && todo.ID == "" && todo.Call == e.ID } // the call was to add it
+		if slices.ContainsFunc(t.todos, isLost) {
+			t.todos = slices.DeleteFunc(t.todos, isLost)
+			ended = append(ended, agency.Evidence{Signal: agency.SignalTodos, Todos: steps(t.todos)})
+		}
+		return ended
 	case Asked:
 		return t.ask(e)
 	case Foreign:
@@ -247,6 +255,12 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return one(agency.Evidence{Signal: agency.SignalUsage, ID: e.ID, Usage: e.Usage, Whole: e.Whole, Add: e.Add})
 	case Retrying:
 		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: e.Class, Text: e.Text})
+	case Planned:
+		if e.Subagent != "" {
+			return nil // it has a list of its own
+		}
+		t.todos = t.planned(e)
+		return one(agency.Evidence{Signal: agency.SignalTodos, Todos: steps(t.todos)})
 	case Ended:
 		return t.end(e)
 	default:

@@ -95,6 +95,8 @@ func (s observer) observe(e agency.Evidence) {
 		s.Requests, s.Tools, s.Retry, s.Ended = nil, nil, nil, true
 	case agency.SignalReport:
 		s.report(e)
+	case agency.SignalTodos:
+		s.Todos = agency.ParseTodos(e.Todos)
 	case agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
 	}
 }
@@ -122,7 +124,7 @@ func (s observer) observeSubagent(e agency.Evidence) {
 		s.answered(e)
 	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted, agency.SignalEnded:
 		s.dropOf(e.Subagent)
-	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
+	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalTodos, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
 	}
 }
 

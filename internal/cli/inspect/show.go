@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -56,6 +57,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	showAgent(field, s)
 	showOrigin(field, &s.Run, ago)
 	showRequests(w, s, ago, width)
+	showTodos(w, s, width)
 	showReported(w, s, ago, width)
 	showAttempts(w, s, ago, width)
 	showGit(w, s, width)
@@ -188,6 +190,18 @@ func showPaths(w io.Writer, s *api.ShowRunResponse) {
 		if p.path != "" {
 			_, _ = fmt.Fprintf(w, "%-13s %s\n", p.name+":", term.SafeLine(p.path))
 		}
+	}
+}
+
+// showTodos writes the agent's list of its work.
+func showTodos(w io.Writer, s *api.ShowRunResponse, width int) {
+	if len(s.Todos) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintln(w, "\ntodos:")
+	marks := map[agency.TodoState]string{agency.TodoInProgress: "[>] ", agency.TodoCompleted: "[x] "}
+	for _, todo := range s.Todos {
+		_, _ = fmt.Fprintln(w, term.Hang("  "+cmp.Or(marks[todo.State], "[ ] "), term.SafeLine(todo.Text), width))
 	}
 }
 

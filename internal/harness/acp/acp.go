@@ -101,6 +101,10 @@ type result struct {
 type update struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"` // one block of a message, or several of a tool call
+	Entries []struct {
+		Content string           `json:"content"`
+		Status  agency.TodoState `json:"status"` // with the words of agency
+	} `json:"entries"` // of a plan
 	toolCall
 }
 
@@ -235,10 +239,16 @@ func (u *update) events() []protocol.Event {
 			return []protocol.Event{{Kind: protocol.ToolEnded, ID: u.ID, Text: text(u.Content), Failed: u.Status == "failed"}}
 		}
 		return []protocol.Event{u.begun()}
+	case "plan":
+		e := protocol.Event{Kind: protocol.Planned, Whole: true}
+		for _, entry := range u.Entries {
+			e.Todos = append(e.Todos, protocol.Todo{Text: entry.Content, State: entry.Status})
+		}
+		return []protocol.Event{e}
 	case "":
 		return []protocol.Event{{Kind: protocol.Unknown}}
 	default:
-		return nil // a thought, a plan, a setting, tokens: nothing about the turn
+		return nil // a thought, a setting, tokens: nothing about the turn
 	}
 }
 

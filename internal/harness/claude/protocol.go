@@ -30,10 +30,11 @@ func protocolArgs() []string {
 type frame struct {
 	entry
 
-	UUID      string `json:"uuid"`
-	Replay    bool   `json:"isReplay"`
-	Command   string `json:"command_uuid"`
-	RequestID string `json:"request_id"`
+	Returned  json.RawMessage `json:"tool_use_result"` // of the tool call of a message; a text when it failed
+	UUID      string          `json:"uuid"`
+	Replay    bool            `json:"isReplay"`
+	Command   string          `json:"command_uuid"`
+	RequestID string          `json:"request_id"`
 	Response  struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`
@@ -122,7 +123,9 @@ func (f *frame) messageEvents() []protocol.Event {
 			events = append(events, protocol.Event{Kind: protocol.Message, Text: b.Text})
 		case b.Type == "tool_use":
 			events = append(events, protocol.Event{Kind: protocol.Tool, ID: b.ID, Tool: b.Name, Text: agent.ToolText(b.Input)})
+			events = append(events, planned(b.Name, b.ID, b.Input)...)
 		case b.Type == "tool_result":
+			events = append(events, f.named(b.CallID)...)
 			events = append(events, protocol.Event{Kind: protocol.ToolEnded, ID: b.CallID, Text: b.Content.text(), Failed: b.Failed})
 		}
 	}

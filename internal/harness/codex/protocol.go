@@ -45,6 +45,10 @@ type params struct {
 			Output *int64 `json:"outputTokens"`
 		} `json:"total"`
 	} `json:"tokenUsage"`
+	Plan []struct {
+		Step   string `json:"step"`
+		Status string `json:"status"`
+	} `json:"plan"`
 
 	// Of requests.
 	Command     string          `json:"command"`
@@ -111,7 +115,7 @@ func replied(m *message) []protocol.Event {
 
 // notices are the notifications that say nothing about the turn.
 var notices = []string{
-	"thread/", "hook/", "item/", "turn/diff/updated", "turn/plan/updated", "account/", "mcpServer/", "remoteControl/", "skills/", "app/", "model/",
+	"thread/", "hook/", "item/", "turn/diff/updated", "account/", "mcpServer/", "remoteControl/", "skills/", "app/", "model/",
 	"warning", "guardianWarning", "deprecationNotice", "configWarning", "rawResponseItem/", "project/", "fs/", "process/", "command/",
 }
 
@@ -126,6 +130,16 @@ func notified(m *message) []protocol.Event {
 		return p.Item.events(strings.HasSuffix(m.Method, "completed"), p.TurnID)
 	case "serverRequest/resolved":
 		return one(protocol.Event{Kind: protocol.Answered, ID: string(p.Request)})
+	case "turn/plan/updated":
+		e := protocol.Event{Kind: protocol.Planned, Whole: true}
+		for _, step := range p.Plan {
+			todo := protocol.Todo{Text: step.Step, State: agency.TodoState(step.Status)}
+			if step.Status == "inProgress" {
+				todo.State = agency.TodoInProgress
+			}
+			e.Todos = append(e.Todos, todo)
+		}
+		return one(e)
 	case "thread/tokenUsage/updated":
 		t := &p.Tokens.Total
 		return one(protocol.Event{Kind: protocol.Used, Usage: &agency.Usage{InputTokens: t.Input, CachedTokens: t.Cached, OutputTokens: t.Output}, Whole: true})
