@@ -87,18 +87,22 @@ type FileDiff struct {
 
 // DiffPart is how much of a difference is read.
 type DiffPart struct {
-	From  string // the commit that it is compared with
+	From  string // the commit, or the tree, that it is compared with
 	Limit int    // bytes of the patch
 	List  bool   // the files one by one, and no patch
 	File  string // the patch of this file alone, by its path now
 	// IgnoreSpace leaves lines out of the patch that differ in white space only.
 	IgnoreSpace bool
+	// LastTurn compares with the worktree as it was when the agent rested before its present turn, or,
+	// while it rests, before its last one; From is not read.
+	LastTurn bool
+	Objects  string // a folder with the objects of From; empty when the repository has them
 }
 
 // Diff is the difference between two commits, or a commit and a worktree. Its texts come from the
 // author of the changes: untrusted.
 type Diff struct {
-	From      string // the commit that it is compared with
+	From      string // the commit, or the tree, that it is compared with
 	Tree      string // git's name of all that it is compared with
 	Files     []FileChange
 	List      []FileDiff // only for a part that asks for it

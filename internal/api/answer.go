@@ -58,17 +58,16 @@ type DiffRunRequest struct {
 	MaxBytes int    `json:"max_bytes,omitempty" jsonschema:"default 131072, at most 4194304"`
 	List     bool   `json:"list,omitempty"` // return only the list of files, without a patch
 	File     string `json:"file,omitempty"` // list holds this file, and patch its changes alone; a path of the list
-	// Base is what the work is compared with: base, the commit that the run began at, is the default;
-	// target is where it left the branch that it would land in, as agency review has it.
-	Base string `json:"base,omitempty"`
+	Base     string `json:"base,omitempty" jsonschema:"what it is compared with: base (where it began, default), target (where it left the branch that it would land in) or last-turn (when the agent last rested before its newest turn)"`
 	// IgnoreSpace leaves lines out of the patch that differ in white space only.
 	IgnoreSpace bool `json:"ignore_space,omitempty"`
 }
 
 // What the work of a run is compared with.
 const (
-	DiffFromBase   = "base"
-	DiffFromTarget = "target"
+	DiffFromBase     = "base"
+	DiffFromTarget   = "target"
+	DiffFromLastTurn = "last-turn"
 )
 
 // DiffRunResponse compares the worktree of a run with the commit that the run began at: commits,
@@ -78,7 +77,7 @@ type DiffRunResponse struct {
 	Branch     string              `json:"branch"`        // the run's branch
 	Worktree   string              `json:"worktree_path"` // the run's worktree; it may be gone
 	Repo       string              `json:"repo"`          // root of the repository
-	BaseCommit string              `json:"base_commit"`   // the commit that the work is compared with
+	BaseCommit string              `json:"base_commit"`   // the commit, or with last-turn the tree, that the work is compared with
 	Revision   string              `json:"revision"`      // of the work: another one has other content
 	List       []agency.FileDiff   `json:"list"`          // with list or file; a file that moved is one
 	Files      []agency.FileChange `json:"files"`         // the files that differ, at most 2000

@@ -315,8 +315,10 @@ func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api
 		if part.From, err = o.lander.Comments.Begin(ctx, lander.Request{Ref: req.Run}); err != nil {
 			return api.DiffRunResponse{}, err
 		}
+	case api.DiffFromLastTurn:
+		part.LastTurn = true
 	default:
-		return api.DiffRunResponse{}, agency.Errorf(agency.CodeUsage, "%q is not a base of a diff", req.Base).WithHint("one of: base, target")
+		return api.DiffRunResponse{}, agency.Errorf(agency.CodeUsage, "%q is not a base of a diff", req.Base).WithHint("one of: base, target, last-turn")
 	}
 	r, diff, err := o.sup.Work.Diff(ctx, req.Run, part)
 	if err != nil {

@@ -89,7 +89,7 @@ func (g *Worktrees) fill(ctx context.Context, repo agency.Repo, at site, commit,
 	if err := run("clean", "--quiet", "-ffd"); err != nil {
 		return false, err
 	}
-	l, err := g.trees.look(ctx, repo, at.worktree)
+	l, err := g.trees.look(ctx, repo, at.worktree, "")
 	if err != nil {
 		return false, err
 	}

@@ -11,7 +11,7 @@ import (
 	"agency/internal/plain"
 )
 
-// Diff compares the commit of a part with the commit to or, when to is empty, with everything in
+// Diff compares the commit, or the tree, of a part with the commit to or, when to is empty, with everything in
 // the worktree that is not ignored, untracked files included. Changes that are too many or too large
 // are left out before they are read, and named. The worktree, its index and the repository are not
 // changed, and no program runs except filters of the user and of the recorded configuration. The
@@ -26,13 +26,14 @@ func (g *Trees) Diff(ctx context.Context, repo agency.Repo, worktree, to string,
 }
 
 func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string, part agency.DiffPart) (d agency.Diff, err error) {
-	l := look{git: g.program, repo: repo, last: to, tree: to}
+	l := look{git: g.program, repo: repo, last: to, tree: to, borrowed: part.Objects}
 	d.From, d.LeftOut.Named, d.List = part.From, []agency.LeftFile{}, []agency.FileDiff{}
 	if to == "" {
-		if l, err = g.look(ctx, repo, worktree); err != nil {
+		if l, err = g.look(ctx, repo, worktree, ""); err != nil {
 			return d, err
 		}
 		defer l.close()
+		l.borrowed = part.Objects
 		l.left.Named = append(d.LeftOut.Named, l.left.Named...)
 		d.LeftOut, d.Tree = l.left, l.tree
 	} else if d.Tree, err = l.run(ctx, 0, "rev-parse", "--verify", "--end-of-options", to+"^{tree}"); err != nil {

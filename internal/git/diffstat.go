@@ -28,7 +28,7 @@ func (g *Trees) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, 
 func (g *Trees) diffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (stat agency.DiffStat, err error) {
 	l := look{git: g.program, repo: repo, last: to, tree: to}
 	if to == "" {
-		if l, err = g.look(ctx, repo, worktree); err != nil {
+		if l, err = g.look(ctx, repo, worktree, ""); err != nil {
 			return stat, err
 		}
 		defer l.close()
@@ -62,23 +62,28 @@ func (g *Trees) diffStat(ctx context.Context, repo agency.Repo, worktree, from, 
 // look is a tree to compare with. The objects of a worktree's are apart from those of the
 // repository.
 type look struct {
-	git  *program
-	repo agency.Repo
-	last string // commit
-	tree string
+	git      *program
+	repo     agency.Repo
+	last     string // commit
+	tree     string
+	borrowed string // one more folder of objects to read; empty for none
 	*saver
 }
 
 // look makes a tree of everything in a worktree that is not ignored, but for the repositories in it
-// and what there is too much of. The caller closes it.
-func (g *Trees) look(ctx context.Context, repo agency.Repo, worktree string) (look, error) {
+// and what there is too much of. Its new objects go into the folder objects, or, when that is empty,
+// are gone when the caller closes it.
+func (g *Trees) look(ctx context.Context, repo agency.Repo, worktree, objects string) (look, error) {
 	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {
 		return look{}, err
 	}
-	s.apart = true
+	s.apart = objects
 	l := look{git: g.program, repo: repo, saver: s}
-	err = os.Mkdir(filepath.Join(s.temp, "objects"), 0o700)
+	if objects == "" {
+		s.apart = filepath.Join(s.temp, "objects")
+		err = os.Mkdir(s.apart, 0o700)
+	}
 	if err == nil {
 		err = s.addAll(ctx)
 	}
@@ -98,8 +103,12 @@ func (g *Trees) look(ctx context.Context, repo agency.Repo, worktree string) (lo
 func (l *look) run(ctx context.Context, most int, args ...string) (string, error) {
 	c := within(l.repo, args...)
 	c.most = most
-	if l.saver != nil {
+	switch {
+	case l.saver != nil:
+		l.saver.borrowed = l.borrowed
 		c.env = l.objects()
+	case l.borrowed != "":
+		c.env = []string{alternateEnv(l.borrowed)}
 	}
 	c.env = append(c.env, "GIT_LITERAL_PATHSPECS=1")
 	return l.git.do(ctx, c)

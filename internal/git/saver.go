@@ -21,9 +21,9 @@ type saver struct {
 	dir  string // the worktree, or where the repository is
 	site site
 	temp string // holds the index
-	// apart makes new objects go into temp instead of the repository: they are only to be looked
-	// at.
-	apart bool
+	// apart is the folder that takes new objects instead of the repository; empty for the repository.
+	apart    string
+	borrowed string // one more folder of objects to read; empty for none
 
 	nested []string       // repositories inside the worktree that have work of their own
 	left   agency.LeftOut // what there was too much of to look at
@@ -56,13 +56,13 @@ func (s *saver) run(ctx context.Context, input string, args ...string) (string, 
 		"core.splitIndex=false", // else a shared part would be written beside the real index
 		"core.safecrlf=false",   // a doubt about line ends is no reason to lose a file
 	}
-	if s.apart {
+	if s.apart != "" {
 		settings = append(settings, "core.fsync=none", "lfs.storage="+filepath.Join(s.temp, "lfs"))
 	} else {
 		settings = append(settings, "core.fsync=all", "core.fsyncMethod=batch") // the files go next, so this must stay
 	}
 	return s.git.do(ctx, call{
-		dir: s.dir, site: s.site, settings: settings, args: args, input: input, complete: !s.apart,
+		dir: s.dir, site: s.site, settings: settings, args: args, input: input, complete: s.apart == "",
 		env: append(s.objects(), "GIT_INDEX_FILE="+s.index(),
 			"GIT_AUTHOR_NAME=agency", "GIT_AUTHOR_EMAIL=agency@localhost",
 			"GIT_COMMITTER_NAME=agency", "GIT_COMMITTER_EMAIL=agency@localhost"),
@@ -71,14 +71,21 @@ func (s *saver) run(ctx context.Context, input string, args ...string) (string, 
 
 // objects sets in an environment where git writes new objects.
 func (s *saver) objects() []string {
-	if !s.apart {
+	if s.apart == "" {
 		return nil
 	}
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-	return []string{
-		"GIT_OBJECT_DIRECTORY=" + filepath.Join(s.temp, "objects"),
-		`GIT_ALTERNATE_OBJECT_DIRECTORIES="` + quote.Replace(filepath.Join(s.site.commonDir, "objects")) + `"`,
+	return []string{"GIT_OBJECT_DIRECTORY=" + s.apart, alternateEnv(filepath.Join(s.site.commonDir, "objects"), s.borrowed)}
+}
+
+// alternateEnv sets folders in which git finds more objects; an empty one is none.
+func alternateEnv(folders ...string) string {
+	quote, quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`), []string{}
+	for _, folder := range folders {
+		if folder != "" {
+			quoted = append(quoted, `"`+quote.Replace(folder)+`"`)
+		}
 	}
+	return "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, ":")
 }
 
 // line is run for an answer of one line.

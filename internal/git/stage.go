@@ -137,7 +137,7 @@ func (s *saver) add(ctx context.Context, e entries) error {
 	there = slices.DeleteFunc(append(there, untracked...), func(path string) bool {
 		return slices.Contains(s.nested, strings.TrimSuffix(path, "/")) && !slices.Contains(e.links, path)
 	})
-	if s.apart {
+	if s.apart != "" {
 		there = s.bounded(there)
 	}
 	if len(gone) > 0 {

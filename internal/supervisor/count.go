@@ -12,7 +12,7 @@ import (
 )
 
 // Counter counts what a run changed when its agent rests or ends, so that lists show it without
-// asking git. It is a service.
+// asking git, and keeps how the worktree is then, for the changes of the next turn. It is a service.
 type Counter struct {
 	store    *Records
 	work     *Work
@@ -103,6 +103,9 @@ func (c *Counter) count(ctx context.Context, id agency.RunID) {
 	if err != nil {
 		c.log.Debug("count what a run changed", "run", id, "err", err)
 		return
+	}
+	if err := c.work.keepTurn(ctx, r); err != nil {
+		c.log.Debug("keep how an agent left its worktree", "run", id, "err", err)
 	}
 	size := agency.ChangeSize{Files: stat.Files, Added: stat.Added, Deleted: stat.Deleted}
 	if r.Changes != nil && *r.Changes == size {

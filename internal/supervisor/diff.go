@@ -18,8 +18,8 @@ const (
 	mostDiffFiles = 2000
 )
 
-// Diff returns what a run changed since the commit of the part, or since its base commit when that
-// names none: in its worktree, without ignored files, or on its branch when the worktree is gone.
+// Diff returns what a run changed since the commit of the part, since its last turn, or since its base
+// commit when the part names neither: in its worktree, without ignored files, or on its branch when the worktree is gone.
 // The limit of the patch is 128 KiB unless the part has one. It is safe for a terminal.
 func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*agency.Run, agency.Diff, error) {
 	r, err := w.store.Resolve(ctx, ref)
@@ -28,6 +28,9 @@ func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*age
 	}
 	if part.Limit <= 0 {
 		part.Limit = diffBytes
+	}
+	if part.LastTurn {
+		part.From, part.Objects = lastTurn(r)
 	}
 	part.Limit, part.From = min(part.Limit, mostDiff), cmp.Or(part.From, r.Commit)
 	repo, err := w.repos.Of(ctx, r)

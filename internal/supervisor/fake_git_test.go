@@ -245,6 +245,10 @@ func (g *fakeGit) DiffStat(_ context.Context, _ agency.Repo, _, _, to string) (a
 	return g.DiffStatFunc(to)
 }
 
+func (g *fakeGit) KeepTree(context.Context, agency.Repo, string, string) (string, error) {
+	return strings.Repeat("7", 40), nil
+}
+
 func (g *fakeGit) Unmerged(_ context.Context, _ agency.Repo, _ string, known ...string) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

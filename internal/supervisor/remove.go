@@ -153,6 +153,9 @@ func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest,
 	if err := rm.removeWorktree(ctx, r, req, removal); err != nil {
 		return err
 	}
+	if err := removeTurns(r); err != nil {
+		removal.Warnings = append(removal.Warnings, "what agency kept for the diff of its last turn stays: "+err.Error())
+	}
 	err = rm.tmux.Kill(ctx, r.Session())
 	switch gone := agency.IsCode(err, agency.CodeTmuxSessionNotFound); {
 	case err != nil && !gone: // the session may live, so the run is not removed yet

@@ -118,6 +118,7 @@ type Git interface {
 	Diff(ctx context.Context, repo agency.Repo, worktree, to string, part agency.DiffPart) (agency.Diff, error)
 	// DiffStat counts what Diff would show, and the commits.
 	DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error)
+	KeepTree(ctx context.Context, repo agency.Repo, worktree, objects string) (string, error)
 	CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error
 	DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, commit string) error
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error

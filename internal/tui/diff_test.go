@@ -19,8 +19,11 @@ func (u *user) diff(_ context.Context, req api.DiffRunRequest) (api.DiffRunRespo
 		{Status: "A", Path: "image.png", Binary: true, Object: "o2"},
 		{Status: "R", Path: "docs/new.md", From: "docs/old.md", Object: "o3"},
 	}}
-	if req.Base == api.DiffFromTarget {
+	switch req.Base {
+	case api.DiffFromTarget:
 		resp.List = resp.List[:1]
+	case api.DiffFromLastTurn:
+		resp.List = resp.List[1:]
 	}
 	switch req.File {
 	case "":
@@ -89,7 +92,9 @@ func TestDiff(t *testing.T) {
 	u.presses("]")
 	u.sees("rename from docs/old.md")
 	u.presses("b")
-	u.sees("1/1 reviewed")
+	u.sees("last turn", "0/2 reviewed")
+	u.presses("b")
+	u.sees("to target", "1/1 reviewed")
 	u.presses("q")
 	u.sees("NEEDS YOU", "[Screen]")
 	u.presses("d")

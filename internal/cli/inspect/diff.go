@@ -17,6 +17,7 @@ type diffOptions struct {
 	*command.Deps
 
 	stat, names, ignoreSpace bool
+	base                     string
 }
 
 // NewDiff returns the command agency diff.
@@ -28,19 +29,22 @@ func NewDiff(d *command.Deps) *cobra.Command {
 		GroupID: "inspect",
 		Long: `Compares the worktree of a run with the commit that it started from: its
 commits, uncommitted changes and new files that are not ignored. Without a worktree it shows the
-run's branch.`,
-		Example:           "  agency diff fix-login\n  agency diff --stat fix-login\n  agency diff --name-only fix-login",
+run's branch. With --base last-turn it shows what the agent changed since it last rested before its
+present or last turn: what your last message led to.`,
+		Example:           "  agency diff fix-login\n  agency diff --stat fix-login\n  agency diff --base last-turn fix-login",
 		Args:              command.Takes("RUN"),
 		ValidArgsFunction: d.CompleteRuns,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.stat, "stat", false, "show how many lines of each file changed, as git does")
 	cmd.Flags().BoolVarP(&o.ignoreSpace, "ignore-all-space", "w", false, "leave out lines that differ in white space only")
 	cmd.Flags().BoolVar(&o.names, "name-only", false, "show only the names of the files")
+	cmd.Flags().StringVar(&o.base, "base", "", "compare with this `BASE`: base (where the run began, the default), target (where it left the branch that it would land in) or last-turn")
+	command.Values(cmd, "base", api.DiffFromBase, api.DiffFromTarget, api.DiffFromLastTurn)
 	return cmd
 }
 
 func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
-	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20, IgnoreSpace: o.ignoreSpace})
+	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20, IgnoreSpace: o.ignoreSpace, Base: o.base})
 	if err != nil {
 		return err
 	}
@@ -56,10 +60,22 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 			_, _ = io.WriteString(w, o.Patch(term.SafeText(resp.Patch)))
 		}
 		if len(resp.Files) == 0 && resp.LeftOut.Files == 0 && o.Columns() > 0 {
-			o.Chat("nothing has changed since it began")
+			o.Chat("nothing has changed since %s", since(o.base))
 		}
 		o.leftOut(&resp)
 	})
+}
+
+// since names the base of a diff.
+func since(base string) string {
+	switch base {
+	case api.DiffFromTarget:
+		return "it left its target"
+	case api.DiffFromLastTurn:
+		return "its last turn began"
+	default:
+		return "it began"
+	}
 }
 
 // leftOut prints what a difference does not show. The hints use the user's own repository,
@@ -75,7 +91,9 @@ func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 			o.Chat("  and %d more", more)
 		}
 	}
-	if resp.Truncated {
+	if resp.Truncated && o.base == api.DiffFromLastTurn {
+		o.Chat("agency: note: the rest is left out")
+	} else if resp.Truncated {
 		o.Chat("agency: note: the rest is left out; to see all of it, save it and compare: agency snapshot %s, then git -C %s diff %.12s REF, with the ref that it prints",
 			resp.RunID, term.SafeLine(plain.ShellWord(resp.Repo)), resp.BaseCommit)
 	}

@@ -96,8 +96,11 @@ func (p *Page) Title() string {
 		}
 		title += fmt.Sprintf(" +%d -%d  %d/%d reviewed", added, deleted, done, len(p.list.List))
 	}
-	if p.base == api.DiffFromTarget {
-		title += "  since it left its target"
+	switch p.base {
+	case api.DiffFromTarget:
+		title += "  to target"
+	case api.DiffFromLastTurn:
+		title += "  last turn"
 	}
 	if p.tight {
 		title += "  spaces off"
@@ -321,11 +324,8 @@ func sendComments(ctx context.Context, d *page.Daemon, run agency.RunID) error {
 }
 
 func (p *Page) rebase() tea.Cmd {
-	if p.base == api.DiffFromBase {
-		p.base = api.DiffFromTarget
-	} else {
-		p.base = api.DiffFromBase
-	}
+	next := map[string]string{api.DiffFromBase: api.DiffFromLastTurn, api.DiffFromLastTurn: api.DiffFromTarget, api.DiffFromTarget: api.DiffFromBase}
+	p.base = next[p.base]
 	p.loaded, p.list, p.file = false, api.DiffRunResponse{}, file{}
 	return p.Open()
 }
@@ -358,7 +358,7 @@ func (p *Page) Bindings() []page.Binding {
 		{Name: "find", Keys: []string{"/"}, Shown: "/", Does: "find a text in the file; with no text, the next place", Group: group, Act: page.Do(p.startSearch)},
 		{Name: "edit", Keys: []string{"e"}, Shown: "e", Does: "open the file in $EDITOR, at the line", Group: group, Act: page.Run(p.edit)},
 		{Name: "copy", Keys: []string{"y"}, Shown: "y", Does: "copy the line to the clipboard of the terminal", Group: group, Act: page.Run(p.copy)},
-		{Name: "base", Keys: []string{"b"}, Shown: "b", Does: "compare with where it began, or with where it left its target", Group: group, Act: page.Run(p.rebase)},
+		{Name: "base", Keys: []string{"b"}, Shown: "b", Does: "compare with where it began, with its last turn, or with where it left its target", Group: group, Act: page.Run(p.rebase)},
 		{Name: "reload", Keys: []string{"R"}, Shown: "R", Does: "read it again", Group: group, Act: page.Run(p.Open)},
 	}
 }

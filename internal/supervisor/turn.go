@@ -1,0 +1,138 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"agency"
+	"agency/internal/file"
+)
+
+// The files of a run directory that hold how its worktree was when its agent rested. They are made
+// only for diffs, so a crash may lose them.
+const (
+	turnsFile = "turns.json"
+	turnsDir  = "turns" // a folder of objects for each tree
+)
+
+// turns are two moments at which an agent rested: since At, after a turn, and before that turn.
+type turns struct {
+	At     time.Time `json:"at"`
+	Before *rested   `json:"before"` // nil when that was the run's first turn
+	After  *rested   `json:"after"`
+}
+
+// rested is how a worktree was when its agent rested.
+type rested struct {
+	Tree    string `json:"tree"`
+	Objects string `json:"objects"` // the name of a folder in turnsDir
+}
+
+// restOf returns since when the agent of a run rests; false while it is in a turn, as one that asks
+// for something is.
+func restOf(r *agency.Run) (since time.Time, rests bool) {
+	a := &r.Attempt
+	switch {
+	case a.AgentState.Turn == agency.TurnEnded:
+		return a.AgentState.TurnAt, true
+	case a.EndedAt != nil:
+		return *a.EndedAt, true
+	default:
+		return time.Time{}, false
+	}
+}
+
+// keepTurn keeps how the worktree of a run is, if its agent rests. What changes while it rests takes
+// the place of what was kept before.
+func (w *Work) keepTurn(ctx context.Context, r *agency.Run) error {
+	since, rests := restOf(r)
+	if !rests || isGone(r.Worktree) {
+		return nil
+	}
+	t := readTurns(r)
+	dir := filepath.Join(r.Dir, turnsDir)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	objects, err := os.MkdirTemp(dir, "")
+	if err != nil {
+		return err
+	}
+	tree, err := w.git.KeepTree(ctx, r.Repo, r.Worktree, objects)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(objects))
+	}
+	if !since.Equal(t.At) {
+		t.At, t.Before = since, t.After
+	}
+	t.After = &rested{Tree: tree, Objects: filepath.Base(objects)}
+	data, err := json.Marshal(t)
+	if err == nil {
+		err = file.WriteAtomic(filepath.Join(r.Dir, turnsFile), data)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(objects))
+	}
+	return removeOtherTurns(dir, t)
+}
+
+// removeTurns removes what is kept of a run's turns.
+func removeTurns(r *agency.Run) error {
+	return errors.Join(os.RemoveAll(filepath.Join(r.Dir, turnsFile)), os.RemoveAll(filepath.Join(r.Dir, turnsDir)))
+}
+
+// removeOtherTurns removes the objects of earlier turns, and of what a crash left.
+func removeOtherTurns(dir string, t *turns) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != t.After.Objects && (t.Before == nil || e.Name() != t.Before.Objects) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// readTurns returns what is kept of a run's turns; what cannot be read is as if nothing was kept.
+func readTurns(r *agency.Run) *turns {
+	var t turns
+	data, err := file.ReadRegular(filepath.Join(r.Dir, turnsFile), 1<<20)
+	if err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	if err != nil || t.After == nil || !t.After.valid() || t.Before != nil && !t.Before.valid() {
+		return &turns{}
+	}
+	return &t
+}
+
+func (t *rested) valid() bool {
+	return objectName.MatchString(t.Tree) && filepath.Base(t.Objects) == t.Objects && filepath.IsLocal(t.Objects)
+}
+
+// objectName is git's name of an object.
+var objectName = regexp.MustCompile("^[0-9a-f]{40,64}$")
+
+// lastTurn returns the tree with which to compare a run for what its last turn changed, and the folder
+// with its objects. Both are empty when the agent has not rested before that turn: that is the run's
+// commit.
+func lastTurn(r *agency.Run) (tree, objects string) {
+	t := readTurns(r)
+	before := t.After // its present turn began after that
+	if since, rests := restOf(r); rests && since.Equal(t.At) {
+		before = t.Before
+	}
+	if before == nil {
+		return "", ""
+	}
+	objects = filepath.Join(r.Dir, turnsDir, before.Objects)
+	if _, err := os.Lstat(objects); errors.Is(err, fs.ErrNotExist) {
+		return "", ""
+	}
+	return before.Tree, objects
+}
