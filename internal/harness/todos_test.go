@@ -44,6 +44,11 @@ func TestTodos(t *testing.T) {
 			`{"id":"agency-hello","result":{"sessionId":"s"}}`,
 			`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[{"content":"read","priority":"high","status":"completed"},{"content":"fix","priority":"low","status":"pending"}]}}}`,
 		}, "completed read, pending fix"},
+		{"todowrite", "opencode", []string{
+			`{"id":"agency-hello","result":{"sessionId":"s"}}`,
+			`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"todowrite","kind":"other","rawInput":{}}}}`,
+			`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"todowrite","kind":"other","status":"in_progress","rawInput":{"todos":[{"content":"read","priority":"high","status":"completed"},{"content":"fix","priority":"high","status":"in_progress"}]}}}}`,
+		}, "completed read, in_progress fix"},
 	} {
 		talk := protocol.New(harness.Dialect(agency.RunnerKind(c.kind), ""), "/work", "")
 		talk.Intend(protocol.Intent{Saying: protocol.Hello()})

@@ -27,6 +27,10 @@ type setup struct {
 	asks []string
 	// speaks are those of a run in the mode protocol whose agent asks the user.
 	speaks []string
+	// todos are turns in which the agent makes a list of its work by its own tools: the first of two
+	// steps is done, and the other under way. todoArgs are the arguments of a run that has the tools.
+	todos    []modelserver.Turn
+	todoArgs []string
 	// noInput is set for a program that reads no task from its standard input: its model reads it.
 	noInput bool
 	// tools returns the arguments of a run whose agent has the tools of agency mcp; searchesTools
@@ -45,6 +49,9 @@ type answered struct {
 	made   string // a file that the agent then made
 	heard  string // a text of the next request; empty for none
 }
+
+// The steps of a list of work.
+const firstStep, secondStep = "Read the code", "Fix the test"
 
 // setups are those of the agents in the registry. The file of each agent adds its own.
 var setups = map[agency.RunnerKind]setup{}

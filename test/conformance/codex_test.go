@@ -21,9 +21,13 @@ func init() {
 	asks := []string{"--", "-c", "approval_policy=on-request", "-s", "workspace-write"}
 	questions := []string{"--", "-c", "features.default_mode_request_user_input=true"}
 	setups["codex"] = setup{
-		home:          codexHome,
-		asks:          []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`},
-		speaks:        append(slices.Clone(asks), "-c", "features.default_mode_request_user_input=true"),
+		home:   codexHome,
+		asks:   []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`},
+		speaks: append(slices.Clone(asks), "-c", "features.default_mode_request_user_input=true"),
+		todos: []modelserver.Turn{{Call: &modelserver.Call{Tool: "update_plan", Input: map[string]any{"plan": []map[string]any{
+			{"step": firstStep, "status": "completed"}, {"step": secondStep, "status": "in_progress"},
+		}}}}},
+		todoArgs:      []string{"--", "-c", "tools.update_plan.enabled=true"}, // else with some models only
 		searchesTools: true,
 		tools: func(f *fixture) []string {
 			return []string{

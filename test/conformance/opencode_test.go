@@ -20,6 +20,9 @@ import (
 
 func init() {
 	setups["opencode"] = setup{
+		todos: []modelserver.Turn{{Call: &modelserver.Call{Tool: "todowrite", Input: map[string]any{"todos": []map[string]any{
+			{"content": firstStep, "status": "completed", "priority": "high"}, {"content": secondStep, "status": "in_progress", "priority": "high"},
+		}}}}},
 		home: opencodeHome,
 		answers: []answered{
 			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},

@@ -69,6 +69,38 @@ func TestProtocolACP(t *testing.T) {
 	}
 }
 
+// Agents that have a tool for the list of their work tell it in their protocols, and agency shows it.
+func TestProtocolTodos(t *testing.T) {
+	t.Parallel()
+	for _, runner := range slices.Concat(speaking(false), speaking(true)) {
+		if len(setups[agency.RunnerKind(runner)].todos) > 0 {
+			t.Run(runner, func(t *testing.T) {
+				t.Parallel()
+				testStates(t, runner, map[string]state{"todos": protocolTodos})
+			})
+		}
+	}
+}
+
+func protocolTodos(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, append(slices.Clone(a.todos), modelserver.Turn{Text: "That is the plan."}))
+	run := f.start(a, append([]string{"--mode", "protocol"}, a.todoArgs...)...)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	var shown api.ShowRunResponse
+	f.agency(&shown, "show", string(run.ID))
+	want := []agency.Todo{{Text: firstStep, State: agency.TodoCompleted}, {Text: secondStep, State: agency.TodoInProgress}}
+	if !slices.Equal(shown.Todos, want) {
+		t.Errorf("got %+v, want %+v", shown.Todos, want)
+	}
+	if text := f.output(binary, "show", string(run.ID)); !strings.Contains(text, "todos:\n  [x] "+firstStep+"\n  [>] "+secondStep+"\n") {
+		t.Errorf("show has no list:\n%s", text)
+	}
+	if log := f.output(binary, "logs", string(run.ID)); !strings.Contains(log, "1 of 2 steps done, now: "+secondStep) {
+		t.Errorf("the conversation has no list:\n%s", log)
+	}
+}
+
 // A message would end the turn of such an agent, so agency refuses it and writes nothing.
 func protocolAtWork(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})

@@ -101,11 +101,14 @@ type result struct {
 type update struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"` // one block of a message, or several of a tool call
-	Entries []struct {
-		Content string           `json:"content"`
-		Status  agency.TodoState `json:"status"` // with the words of agency
-	} `json:"entries"` // of a plan
+	Entries []entry         `json:"entries"` // of a plan
 	toolCall
+}
+
+// entry is one step of an agent's work.
+type entry struct {
+	Content string           `json:"content"`
+	Status  agency.TodoState `json:"status"` // with the words of agency
 }
 
 type toolCall struct {
@@ -233,18 +236,14 @@ func (u *update) events() []protocol.Event {
 	case "agent_message_chunk":
 		return []protocol.Event{{Kind: protocol.Part, Text: text(u.Content)}}
 	case "tool_call":
-		return []protocol.Event{u.begun()}
+		return u.begun()
 	case "tool_call_update":
 		if u.Status == "completed" || u.Status == "failed" {
 			return []protocol.Event{{Kind: protocol.ToolEnded, ID: u.ID, Text: text(u.Content), Failed: u.Status == "failed"}}
 		}
-		return []protocol.Event{u.begun()}
+		return u.begun()
 	case "plan":
-		e := protocol.Event{Kind: protocol.Planned, Whole: true}
-		for _, entry := range u.Entries {
-			e.Todos = append(e.Todos, protocol.Todo{Text: entry.Content, State: entry.Status})
-		}
-		return []protocol.Event{e}
+		return []protocol.Event{planned(u.Entries)}
 	case "":
 		return []protocol.Event{{Kind: protocol.Unknown}}
 	default:
@@ -252,8 +251,26 @@ func (u *update) events() []protocol.Event {
 	}
 }
 
-func (c *toolCall) begun() protocol.Event {
-	return protocol.Event{Kind: protocol.Tool, ID: c.ID, Tool: c.tool(), Text: c.text()}
+// begun reads a tool call. Some agents, such as OpenCode, tell the list of their work by a tool alone,
+// which takes todos.
+func (c *toolCall) begun() []protocol.Event {
+	events := []protocol.Event{{Kind: protocol.Tool, ID: c.ID, Tool: c.tool(), Text: c.text()}}
+	var input struct {
+		Todos []entry `json:"todos"`
+	}
+	if len(c.Input) > 0 && agent.Lenient(c.Input, &input) && len(input.Todos) > 0 && input.Todos[0].Content != "" {
+		events = append(events, planned(input.Todos))
+	}
+	return events
+}
+
+// planned returns the whole list of an agent's work.
+func planned(entries []entry) protocol.Event {
+	e := protocol.Event{Kind: protocol.Planned, Whole: true}
+	for _, one := range entries {
+		e.Todos = append(e.Todos, protocol.Todo{Text: one.Content, State: one.Status})
+	}
+	return e
 }
 
 // tool returns what kind of tool a call is of, since the protocol has no names of tools.
