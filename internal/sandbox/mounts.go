@@ -49,26 +49,36 @@ func programs(c *agency.Confinement, home string) []mount {
 			add(filepath.Join(prefix, "lib"))
 		}
 	}
-	own := c.Argv[0]
-	add(own)
-	files := []string{}
-	if to, err := os.Readlink(own); err == nil { // may pass a folder that is itself a link
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(own), to)
-		}
-		files = append(files, to)
-	}
-	if file, err := filepath.EvalSymlinks(own); err == nil {
-		files = append(files, file)
-	}
-	for _, file := range files {
-		if before, _, packaged := strings.Cut(file, "/node_modules/"); packaged {
+	// Each file on the way of links to the program, if no folder shows it already: bubblewrap cannot
+	// mount over a link.
+	way := func(p string) {
+		if before, _, packaged := strings.Cut(p, "/node_modules/"); packaged {
 			add(before + "/node_modules")
 		}
-		add(file)
+		if !slices.ContainsFunc(mounts, func(m mount) bool { return above(m.path, p) }) {
+			add(p)
+		}
+	}
+	p := c.Argv[0]
+	for range mostLinks {
+		way(p)
+		to, err := os.Readlink(p)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(p), to)
+		}
+		p = to
+	}
+	if file, err := filepath.EvalSymlinks(c.Argv[0]); err == nil { // also by folders that are links
+		way(file)
 	}
 	return mounts
 }
+
+// mostLinks is how many links the kernel follows.
+const mostLinks = 40
 
 // configured returns the paths that the user's configuration adds. One that does not exist is left
 // out.
