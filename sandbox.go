@@ -387,7 +387,7 @@ type PrivateGit struct {
 	Dir       string   // holds the agent's refs and new objects
 	CommonDir string   // the repository's, in whose place it stands
 	Entry     string   // the folder of the worktree in it, which is the real one
-	Protected []string // paths in Entry that the agent must not change; they exist
+	Protected []string // paths in Entry that the agent must not change; in a repository of its own they exist
 	Objects   []string // folders of objects that are borrowed; Borrowed is where the agent has them
 	Hooks     string   // of the repository; empty when it has none
 	User      string   // a file with the user's own settings of git

@@ -33,7 +33,7 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 	p := agency.PrivateGit{
 		Dir: filepath.Join(dir, privateDir), CommonDir: repo.CommonDir,
 		Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser),
-		Protected: []string{"commondir", "gitdir", "config.worktree"},
+		Protected: entryFiles,
 	}
 	l, err := g.lend(ctx, repo)
 	if err != nil {
@@ -50,6 +50,9 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 		return nil
 	}, nil
 }
+
+// entryFiles are the files of a worktree's entry that an agent must not change.
+var entryFiles = []string{"commondir", "gitdir", "config.worktree"}
 
 // lent is what every sandbox has of a repository.
 type lent struct {
@@ -114,7 +117,7 @@ func makePrivate(p *agency.PrivateGit, l *lent, branch, dir string) error {
 // writes the objects, the entry of its worktree and the folders of its own branch. The user's own
 // settings are written into dir.
 func (g *Sandboxes) Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error) {
-	p := agency.PrivateGit{CommonDir: repo.CommonDir, Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser)}
+	p := agency.PrivateGit{CommonDir: repo.CommonDir, Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser), Protected: entryFiles}
 	l, err := g.lend(ctx, repo)
 	if err != nil {
 		return p, err

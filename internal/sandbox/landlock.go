@@ -127,6 +127,9 @@ func newHome(c *agency.Confinement) (*home, error) {
 	if err := os.MkdirAll(h.path, 0o700); err != nil {
 		return nil, err
 	}
+	if info, err := os.Lstat(h.path); err != nil || !info.IsDir() { // a link would let the agent have what it leads to
+		return nil, errors.Join(err, fmt.Errorf("make the agent's home: %s is no folder", h.path))
+	}
 	config, err := os.ReadFile(c.Git.User)
 	if err == nil {
 		err = file.WriteBeneath(h.path, ".gitconfig", config, 0o600)

@@ -70,38 +70,59 @@ func resolved(paths []string) []string {
 // Of the rules that fit, the last decides. The paths are real ones.
 func (f *fence) profile(kept []string) string {
 	write, all := filter("subpath", f.Write), filter("subpath", slices.Concat(f.Read, f.Write))
-	rules := []string{
+	var rules []string
+	// A rule without a filter would fit everything.
+	rule := func(head string, filters ...string) {
+		if all := strings.Join(filters, ""); all != "" {
+			rules = append(rules, "("+head+all+")")
+		}
+	}
+	rules = append(rules,
 		"(version 1)",
 		"(deny default)",
 		"(allow process-fork)",
-		"(allow process-exec*" + all + ")",
 		"(allow process-info* (target same-sandbox))",
 		"(allow signal (target same-sandbox))",
 		"(allow sysctl-read)",
 		`(deny sysctl-read (sysctl-name-prefix "kern.procargs"))`, // the arguments and variables of others
 		"(allow ipc-posix-sem)",
 		`(allow ipc-posix-shm-read-data (ipc-posix-name "apple.shm.notification_center"))`,
-		"(allow mach-lookup" + filter("global-name", services) + ")",
 		"(allow file-read-metadata)",
-		`(allow file-read*` + filter("literal", append([]string{"/"}, f.Names...)) + all + ")",
-		"(allow file-write*" + write + ")",
-		"(allow file-ioctl" + write + ` (regex #"^/dev/ttys[0-9]+$"))`,
 		// A terminal that the agent makes; its own one is open.
 		"(allow pseudo-tty)",
 		`(allow file-read* file-write* (require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty")))`,
-		"(deny file-write*" + filter("subpath", kept) + ")",
-		// Sockets that are files, of the agent's own.
-		"(allow network-bind network-outbound" + write + ")",
-	}
+	)
+	rule("allow process-exec*", all)
+	rule("allow mach-lookup", filter("global-name", services))
+	rule("allow file-read*", filter("literal", append([]string{"/"}, f.Names...)), all)
+	rule("allow file-write*", write)
+	rule("allow file-ioctl", write, ` (regex #"^/dev/ttys[0-9]+$")`)
+	rule("allow network-bind network-outbound", write) // sockets that are files
+	rule("deny file-write*", filter("subpath", kept))
+	rule("deny file-write-unlink", filter("literal", f.fixed(kept)))
 	if f.Network == agency.NetworkFull {
 		rules = append(rules,
 			"(allow system-socket)",
 			`(allow network-bind network-inbound (local ip "*:*"))`,
 			`(allow network-outbound (remote ip "*:*") (literal "/private/var/run/mDNSResponder"))`,
-			"(allow mach-lookup"+filter("global-name", netServices)+")",
 		)
+		rule("allow mach-lookup", filter("global-name", netServices))
 	}
 	return strings.Join(rules, "\n") + "\n"
+}
+
+// fixed returns the paths that an agent must not move away, since the rules are about paths: those
+// that it writes, and the folders between them and what is kept.
+func (f *fence) fixed(kept []string) []string {
+	paths := slices.Clone(f.Write)
+	for _, path := range kept {
+		for _, root := range f.Write {
+			for dir := filepath.Dir(path); dir != root && above(root, dir); dir = filepath.Dir(dir) {
+				paths = append(paths, dir)
+			}
+		}
+	}
+	return paths
 }
 
 // quoting escapes what would end a text of a profile.

@@ -64,8 +64,8 @@ func decides(profile, operation, path string) string {
 // A path in a profile stays a path, whatever is in its name.
 func TestProfile(t *testing.T) {
 	const odd = `/Users/me/a "b") (allow file-read* (subpath "/` + "\n" + `\x`
-	f := &fence{Read: []string{"/usr", odd}, Write: []string{"/work/tree", "/work/tree/.git/worktrees/tree", "/dev/null"}, Names: []string{"/private/etc"}, Network: agency.NetworkNone}
-	profile := f.profile([]string{"/work/tree/.git"})
+	f := &fence{Read: []string{"/usr", odd}, Write: []string{"/work/tree", "/work/repo", "/work/tree/.git/worktrees/tree", "/dev/null"}, Names: []string{"/private/etc"}, Network: agency.NetworkNone}
+	profile := f.profile([]string{"/work/tree/.git", "/work/repo/objects/info"})
 	for _, c := range []struct{ operation, path, want string }{
 		{"file-read*", "/usr/bin/git", "allow"},
 		{"file-write*", "/usr/bin/git", "deny"},
@@ -79,6 +79,10 @@ func TestProfile(t *testing.T) {
 		{"file-write*", "/work/tree/.git", "deny"},
 		{"file-read*", "/private/etc", "allow"},
 		{"file-read*", "/private/etc/master.passwd", "deny"},
+		{"file-write-unlink", "/work/tree", "deny"},
+		{"file-write-unlink", "/work/repo/objects", "deny"},
+		{"file-write*", "/work/repo/objects/ab/cd", "allow"},
+		{"file-write*", "/work/repo/objects/info/alternates", "deny"},
 		{"network-outbound", "/work/tree/socket", "allow"},
 		{"network-outbound", "/var/run/docker.sock", "deny"},
 		{"appleevent-send", "", "deny"},
@@ -89,6 +93,9 @@ func TestProfile(t *testing.T) {
 	}
 	if strings.Contains(profile, "remote ip") {
 		t.Error("the network none has rules for addresses")
+	}
+	if got := decides(f.profile(nil), "file-write*", "/work/tree/main.go"); got != "allow" {
+		t.Errorf("without files that are kept: %s", got)
 	}
 	f.Network = agency.NetworkFull
 	if full := f.profile(nil); !strings.Contains(full, "remote ip") || strings.Contains(full, "docker") {
