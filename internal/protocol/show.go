@@ -54,7 +54,7 @@ func (t *Talk) show(e *Event) string {
 		if e.Subagent != "" {
 			return ""
 		}
-		return showTodos(agency.ParseTodos(steps(t.planned(e))))
+		return t.showPlanned(e)
 	case Ended:
 		return showEnd(e)
 	default:

@@ -16,7 +16,8 @@ const (
 	mostTools  = 256
 	mostClosed = 256 // answered or withdrawn requests, and messages
 	mostID     = 512 // bytes of the id of a request that agency refuses
-	mostTodos  = 64
+	mostTodos  = 50
+	mostTodo   = 120 // characters of a step
 )
 
 // Talk is one attempt's conversation with its agent, as the journal tells it: the same journal makes
@@ -259,8 +260,12 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		if e.Subagent != "" {
 			return nil // it has a list of its own
 		}
+		before := steps(t.todos)
 		t.todos = t.planned(e)
-		return one(agency.Evidence{Signal: agency.SignalTodos, Todos: steps(t.todos)})
+		if after := steps(t.todos); after != before {
+			return one(agency.Evidence{Signal: agency.SignalTodos, Todos: after})
+		}
+		return nil // as when a result names a step that is in the list
 	case Ended:
 		return t.end(e)
 	default:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/plain"
 )
 
 // planned returns the list of an agent's work after an event that changes it.
@@ -16,6 +17,10 @@ func (t *Talk) planned(e *Event) []Todo {
 		list = nil
 	}
 	for _, change := range e.Todos {
+		change.Text = plain.OneLine(change.Text)
+		if r := []rune(change.Text); len(r) > mostTodo {
+			change.Text = string(r[:mostTodo]) + "…"
+		}
 		i := slices.IndexFunc(list, func(old Todo) bool {
 			return change.ID != "" && old.ID == change.ID || change.Call != "" && old.Call == change.Call
 		})
@@ -41,13 +46,18 @@ func steps(list []Todo) string {
 		if state != agency.TodoInProgress && state != agency.TodoCompleted {
 			state = agency.TodoPending // also what a newer agent has
 		}
-		b.WriteString(string(state) + " " + oneLine(todo.Text) + "\n")
+		b.WriteString(string(state) + " " + todo.Text + "\n")
 	}
 	return b.String()
 }
 
-// showTodos returns the list on one line.
-func showTodos(list []agency.Todo) string {
+// showPlanned returns the list after an event on one line; empty when it is as before.
+func (t *Talk) showPlanned(e *Event) string {
+	after := steps(t.planned(e))
+	if after == steps(t.todos) {
+		return ""
+	}
+	list := agency.ParseTodos(after)
 	done, now := 0, ""
 	for _, todo := range list {
 		switch todo.State {

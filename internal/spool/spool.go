@@ -133,7 +133,7 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 // of a tool, which answers what was asked about it.
 func minor(e *agency.Evidence) bool {
 	switch e.Signal {
-	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage:
+	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage, agency.SignalTodos:
 		return e.Offset == 0
 	case agency.SignalToolEnded:
 		return e.Offset == 0 && e.ID == ""
