@@ -40,6 +40,12 @@ func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string,
 		return d, err
 	}
 	d.Tree = strings.TrimSpace(d.Tree)
+	if part.Objects != "" {
+		if _, err := l.run(ctx, 0, "cat-file", "-e", part.From+"^{tree}"); err != nil {
+			return d, agency.Errorf(agency.CodeInvalidState, "the files before the last turn are no longer there: git has removed a part of them").
+				WithHint("compare with the start: agency diff RUN")
+		}
+	}
 	out, err := l.run(ctx, 0, changesArgs(part.From, l.tree)...)
 	if err != nil {
 		return d, err

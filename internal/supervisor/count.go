@@ -104,7 +104,14 @@ func (c *Counter) count(ctx context.Context, id agency.RunID) {
 		c.log.Debug("count what a run changed", "run", id, "err", err)
 		return
 	}
-	if err := c.work.keepTurn(ctx, r); err != nil {
+	now := func() (*agency.Run, error) {
+		r, err := c.store.Run(ctx, id)
+		if err == nil {
+			c.observer.Derive(r)
+		}
+		return r, err
+	}
+	if err := c.work.keepTurn(ctx, r, now); err != nil {
 		c.log.Debug("keep how an agent left its worktree", "run", id, "err", err)
 	}
 	size := agency.ChangeSize{Files: stat.Files, Added: stat.Added, Deleted: stat.Deleted}

@@ -30,7 +30,9 @@ func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*age
 		part.Limit = diffBytes
 	}
 	if part.LastTurn {
-		part.From, part.Objects = lastTurn(r)
+		if part.From, part.Objects, err = lastTurn(r); err != nil {
+			return nil, agency.Diff{}, err
+		}
 	}
 	part.Limit, part.From = min(part.Limit, mostDiff), cmp.Or(part.From, r.Commit)
 	repo, err := w.repos.Of(ctx, r)

@@ -48,9 +48,9 @@ func restOf(r *agency.Run) (since time.Time, rests bool) {
 	}
 }
 
-// keepTurn keeps how the worktree of a run is, if its agent rests. What changes while it rests takes
-// the place of what was kept before.
-func (w *Work) keepTurn(ctx context.Context, r *agency.Run) error {
+// keepTurn keeps how the worktree of a run is, if its agent rests, and still does so afterwards. What
+// changes while it rests takes the place of what was kept before.
+func (w *Work) keepTurn(ctx context.Context, r *agency.Run, now func() (*agency.Run, error)) error {
 	since, rests := restOf(r)
 	if !rests || isGone(r.Worktree) {
 		return nil
@@ -67,6 +67,14 @@ func (w *Work) keepTurn(ctx context.Context, r *agency.Run) error {
 	tree, err := w.git.KeepTree(ctx, r.Repo, r.Worktree, objects)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(objects))
+	}
+	after, err := now()
+	if err != nil || after.RemovedAt != nil || after.Removing != nil {
+		return errors.Join(err, os.RemoveAll(objects))
+	}
+	same := t.After != nil && t.After.Tree == tree && since.Equal(t.At)
+	if at, rests := restOf(after); !rests || !at.Equal(since) || same { // the tree may have a part of the next turn
+		return os.RemoveAll(objects)
 	}
 	if !since.Equal(t.At) {
 		t.At, t.Before = since, t.After
@@ -120,19 +128,19 @@ var objectName = regexp.MustCompile("^[0-9a-f]{40,64}$")
 
 // lastTurn returns the tree with which to compare a run for what its last turn changed, and the folder
 // with its objects. Both are empty when the agent has not rested before that turn: that is the run's
-// commit.
-func lastTurn(r *agency.Run) (tree, objects string) {
+// commit. The error is E_INVALID_STATE for a run that is removed.
+func lastTurn(r *agency.Run) (tree, objects string, err error) {
+	if r.RemovedAt != nil {
+		return "", "", agency.Errorf(agency.CodeInvalidState, "%s is removed, and with it how its worktree was before its last turn", r.Ref()).
+			WithHint("all of its work: agency diff %s", r.Ref())
+	}
 	t := readTurns(r)
 	before := t.After // its present turn began after that
 	if since, rests := restOf(r); rests && since.Equal(t.At) {
 		before = t.Before
 	}
 	if before == nil {
-		return "", ""
+		return "", "", nil
 	}
-	objects = filepath.Join(r.Dir, turnsDir, before.Objects)
-	if _, err := os.Lstat(objects); errors.Is(err, fs.ErrNotExist) {
-		return "", ""
-	}
-	return before.Tree, objects
+	return before.Tree, filepath.Join(r.Dir, turnsDir, before.Objects), nil
 }
