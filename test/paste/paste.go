@@ -82,7 +82,7 @@ func (p *Page) Check(t *testing.T, prepare func(dir string)) {
 var blocks = regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
 
 // masks matches what differs from one machine and moment to the next.
-var masks = regexp.MustCompile(`(?m)^[0-9A-Z]{6}\b|[0-9A-Z]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{4}\b|\b[0-9a-f]{7,40}\b|[0-9]+|not yet|(/usr)?/bin/sh| +`)
+var masks = regexp.MustCompile(`(?m)^[0-9A-Z]{6}\b|[0-9A-Z]{26}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{4}\b|\b[0-9a-f]{7,40}\b|\b[0-9]+[smhd]( ?[0-9]+[smhd])?\b|[0-9]+|not yet|(/usr)?/bin/sh| +`)
 
 func masked(text string) string {
 	return masks.ReplaceAllStringFunc(text, func(found string) string {
