@@ -43,7 +43,7 @@ func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string,
 	if part.Objects != "" {
 		if _, err := l.run(ctx, 0, "cat-file", "-e", part.From+"^{tree}"); err != nil {
 			return d, agency.Errorf(agency.CodeInvalidState, "the files before the last turn are no longer there: git has removed a part of them").
-				WithHint("compare with the start: agency diff RUN")
+				WithHint("compare with the start of the run: leave --base out")
 		}
 	}
 	out, err := l.run(ctx, 0, changesArgs(part.From, l.tree)...)
