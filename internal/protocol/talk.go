@@ -15,7 +15,7 @@ const (
 	mostOpen   = 256
 	mostTools  = 256
 	mostClosed = 256 // answered or withdrawn requests, and messages
-	mostID     = 512 // bytes of the id of a request that agency refuses
+	mostID     = 512 // bytes of the id of a request that agency refuses, or of a step
 	mostTodos  = 50
 	mostTodo   = 120 // characters of a step
 )

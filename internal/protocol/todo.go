@@ -17,6 +17,9 @@ func (t *Talk) planned(e *Event) []Todo {
 		list = nil
 	}
 	for _, change := range e.Todos {
+		if len(change.ID) > mostID || len(change.Call) > mostID {
+			continue
+		}
 		change.Text = plain.OneLine(change.Text)
 		if r := []rune(change.Text); len(r) > mostTodo {
 			change.Text = string(r[:mostTodo]) + "…"
