@@ -122,11 +122,8 @@ func (s Sandbox) Enforces() []string {
 	if !s.Level.Confines() {
 		return []string{}
 	}
-	switch {
-	case s.Level == SandboxLandlock:
-		return s.enforcesByLandlock()
-	case s.Level.Shares():
-		return s.enforcesBySeatbelt()
+	if s.Level.Shares() {
+		return s.enforcesByRules()
 	}
 	system := "the system"
 	if s.Level == SandboxContainer {
@@ -148,29 +145,25 @@ func (s Sandbox) Enforces() []string {
 	return list
 }
 
-func (s Sandbox) enforcesByLandlock() []string {
-	list := []string{
-		"weaker than process: the rules of Landlock alone, in the file system and the processes of the machine",
-		"files: it writes in its worktree, a home of its own and [sandbox] write, and reads the system and [sandbox] read; it can still see names, sizes and times, and change modes and times",
-		"repository: it writes objects, its own branch and the branches in the same folder",
-		"processes: it sees all, and signals its own alone",
-		"environment: it has the variables of the agent and [sandbox] env",
-		"sockets: it connects to no other program on this machine by a file",
+// enforcesByRules is Enforces for a level that shares, by the rules of Landlock or of Seatbelt.
+func (s Sandbox) enforcesByRules() []string {
+	by := "weaker than process: the rules of Landlock alone, in the file system and the processes of the machine"
+	still := "names, sizes and times, and change modes and times"
+	processes := "it sees all, and signals its own alone"
+	sockets := "it connects to no other program on this machine by a file"
+	if s.Level != SandboxLandlock {
+		by = "the rules of Seatbelt, in the file system and the processes of the machine; agency's are not tested on macOS"
+		still = "sizes and times of files whose names it knows"
+		processes = "it signals its own alone"
+		sockets += " outside its own folders"
 	}
-	if s.Network == NetworkNone {
-		list = append(list, "network: none")
-	}
-	return list
-}
-
-func (s Sandbox) enforcesBySeatbelt() []string {
 	list := []string{
-		"the rules of Seatbelt, in the file system and the processes of the machine; agency's are not tested on macOS",
-		"files: it writes in its worktree, a home of its own and [sandbox] write, and reads the system and [sandbox] read; it can still see sizes and times of files whose names it knows",
+		by,
+		"files: it writes in its worktree, a home of its own and [sandbox] write, and reads the system and [sandbox] read; it can still see " + still,
 		"repository: it writes objects, its own branch and the branches in the same folder",
-		"processes: it signals its own alone",
+		"processes: " + processes,
 		"environment: it has the variables of the agent and [sandbox] env",
-		"sockets: it connects to other programs on this machine by no file outside its own folders",
+		"sockets: " + sockets,
 	}
 	if s.Network == NetworkNone {
 		list = append(list, "network: none")
