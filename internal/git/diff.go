@@ -11,10 +11,10 @@ import (
 	"agency/internal/plain"
 )
 
-// Diff compares the commit, or the tree, of a part with the commit to or, when to is empty, with everything in
-// the worktree that is not ignored, untracked files included. Changes that are too many or too large
-// are left out before they are read, and named. The worktree, its index and the repository are not
-// changed, and no program runs except filters of the user and of the recorded configuration. The
+// Diff compares the commit, or the tree, of a part with the commit to or, when to is empty, with
+// everything in the worktree that is not ignored, untracked files included. Changes that are too many
+// or too large are left out before they are read, and named. The worktree, its index and the repository
+// are not changed, and no program runs except filters of the user and of the recorded configuration. The
 // patch ends after so many bytes as the part says. E_INVALID_PATH: the file of the part did not
 // change.
 func (g *Trees) Diff(ctx context.Context, repo agency.Repo, worktree, to string, part agency.DiffPart) (agency.Diff, error) {
@@ -41,7 +41,8 @@ func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string,
 	}
 	d.Tree = strings.TrimSpace(d.Tree)
 	if part.Objects != "" {
-		if _, err := l.run(ctx, 0, "cat-file", "-e", part.From+"^{tree}"); err != nil {
+		_, err := l.run(ctx, 0, "cat-file", "-e", part.From)
+		if exited(err, 1) { // any other error proves nothing
 			return d, agency.Errorf(agency.CodeInvalidState, "the files before the last turn are no longer there: git has removed a part of them").
 				WithHint("compare with the start of the run: leave --base out")
 		}

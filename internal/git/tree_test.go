@@ -23,6 +23,11 @@ func TestKeepTree(t *testing.T) {
 	if err != nil || len(diff.List) != 1 || diff.List[0].Path != "new.txt" {
 		t.Errorf("got %+v, %v", diff.List, err)
 	}
+	check(t, os.Mkdir(objects+" empty", 0o700))
+	part.Objects = objects + " empty"
+	if _, err := g.Diff(t.Context(), repo, repo.Root, "", part); !agency.IsCode(err, agency.CodeInvalidState) {
+		t.Errorf("without the objects: %v", err)
+	}
 	part.Objects = ""
 	if _, err := g.Diff(t.Context(), repo, repo.Root, "", part); err == nil {
 		t.Error("the repository has the tree")

@@ -17,6 +17,7 @@ type Counter struct {
 	store    *Records
 	work     *Work
 	observer *observe.Observer
+	room     func() error
 	log      *slog.Logger
 
 	life service.Background
@@ -111,7 +112,11 @@ func (c *Counter) count(ctx context.Context, id agency.RunID) {
 		}
 		return r, err
 	}
-	if err := c.work.keepTurn(ctx, r, now); err != nil {
+	err = c.room() // a full disk is the agents' first
+	if err == nil {
+		err = c.work.keepTurn(ctx, r, now)
+	}
+	if err != nil {
 		c.log.Debug("keep how an agent left its worktree", "run", id, "err", err)
 	}
 	size := agency.ChangeSize{Files: stat.Files, Added: stat.Added, Deleted: stat.Deleted}

@@ -365,7 +365,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 		store: s.Records, live: s.Live, repos: s.Repos, work: s.Work, observer: s.Observer, terminals: s.Terminals, launcher: s.launcher,
 		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, rescanInterval: s.rescanInterval,
 	}
-	s.Counter = &Counter{store: s.Records, work: s.Work, observer: s.Observer, log: deps.Log}
+	s.Counter = &Counter{store: s.Records, work: s.Work, observer: s.Observer, room: deps.Room, log: deps.Log}
 	s.Observer.SetStall(settings.StallThreshold)
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type turns struct {
 	At     time.Time `json:"at"`
 	Before *rested   `json:"before"` // nil when that was the run's first turn
 	After  *rested   `json:"after"`
+	Lost   bool      `json:"lost"` // what was kept before could not be read, so that Before is not known
 }
 
 // rested is how a worktree was when its agent rested.
@@ -55,7 +57,10 @@ func (w *Work) keepTurn(ctx context.Context, r *agency.Run, now func() (*agency.
 	if !rests || isGone(r.Worktree) {
 		return nil
 	}
-	t := readTurns(r)
+	t, err := readTurns(r)
+	if err != nil {
+		t = &turns{Lost: true}
+	}
 	dir := filepath.Join(r.Dir, turnsDir)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -78,6 +83,7 @@ func (w *Work) keepTurn(ctx context.Context, r *agency.Run, now func() (*agency.
 	}
 	if !since.Equal(t.At) {
 		t.At, t.Before = since, t.After
+		t.Lost = t.Lost && t.Before == nil
 	}
 	t.After = &rested{Tree: tree, Objects: filepath.Base(objects)}
 	data, err := json.Marshal(t)
@@ -106,17 +112,24 @@ func removeOtherTurns(dir string, t *turns) error {
 	return err
 }
 
-// readTurns returns what is kept of a run's turns; what cannot be read is as if nothing was kept.
-func readTurns(r *agency.Run) *turns {
+// readTurns returns what is kept of a run's turns. Without the file nothing was kept; what a crash left
+// of it is an error.
+func readTurns(r *agency.Run) (*turns, error) {
 	var t turns
 	data, err := file.ReadRegular(filepath.Join(r.Dir, turnsFile), 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &t, nil
+	}
 	if err == nil {
 		err = json.Unmarshal(data, &t)
 	}
-	if err != nil || t.After == nil || !t.After.valid() || t.Before != nil && !t.Before.valid() {
-		return &turns{}
+	if err == nil && (t.After == nil || !t.After.valid() || t.Before != nil && !t.Before.valid()) {
+		err = errors.New("it names no tree")
 	}
-	return &t
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", turnsFile, err)
+	}
+	return &t, nil
 }
 
 func (t *rested) valid() bool {
@@ -128,16 +141,23 @@ var objectName = regexp.MustCompile("^[0-9a-f]{40,64}$")
 
 // lastTurn returns the tree with which to compare a run for what its last turn changed, and the folder
 // with its objects. Both are empty when the agent has not rested before that turn: that is the run's
-// commit. The error is E_INVALID_STATE for a run that is removed.
+// commit. The error is E_INVALID_STATE when that is not known, as of a run that is removed.
 func lastTurn(r *agency.Run) (tree, objects string, err error) {
 	if r.RemovedAt != nil {
 		return "", "", agency.Errorf(agency.CodeInvalidState, "%s is removed, and with it how its worktree was before its last turn", r.Ref()).
 			WithHint("all of its work: agency diff %s", r.Ref())
 	}
-	t := readTurns(r)
+	t, err := readTurns(r)
+	if err != nil {
+		t = &turns{Lost: true}
+	}
 	before := t.After // its present turn began after that
 	if since, rests := restOf(r); rests && since.Equal(t.At) {
 		before = t.Before
+	}
+	if before == nil && t.Lost {
+		return "", "", agency.Errorf(agency.CodeInvalidState, "how the worktree of %s was before its last turn is lost", r.Ref()).
+			WithHint("all of its work: agency diff %s; the next turn is known again", r.Ref())
 	}
 	if before == nil {
 		return "", "", nil
