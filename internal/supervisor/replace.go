@@ -22,7 +22,7 @@ const (
 	// between two wrappers that did not connect.
 	replaceWait  = 15 * time.Second
 	replaceEvery = 5 * time.Millisecond
-	// mostReplaced is how many wrappers may fail one after the other.
+	// mostReplaced is how many wrappers may fail one after the other, those that did not start included.
 	mostReplaced = 3
 )
 
@@ -66,8 +66,9 @@ func (s *settler) replaceWrapper(ctx context.Context, r *agency.Run, start *agen
 	killpoint.At("replace.begun")
 	argv := append(slices.Clone(s.wrapper), filepath.Join(dir, adoptFile))
 	if err := s.tmux.ReplaceWrapper(ctx, r, argv); err != nil {
+		// The daemon may be stopping, or tmux be slow: neither is a reason to end the agent.
 		s.log.Error("replace a wrapper", "run", r.ID, "err", err)
-		return false, s.lose(ctx, r, start)
+		return true, ctx.Err()
 	}
 	for begin := time.Now(); ; time.Sleep(replaceEvery) {
 		locked, err := s.attempts.Locked(dir)

@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -128,7 +129,7 @@ func TestAnswerTheRequestThatWasSeen(t *testing.T) {
 	})
 }
 
-// An agent that outlives its wrapper gets another one; when nothing can adopt it, it is lost.
+// An agent that outlives its wrapper gets another one, also when the first try does not start.
 func TestWrapperIsReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,10 +150,17 @@ func TestWrapperIsReplaced(t *testing.T) {
 		if a := w.run(r.ID).Attempt; a.State != agency.Running || a.Wrapper.PID != 200 || w.count(r.ID, agency.WrapperReplaced) != 1 {
 			t.Errorf("got %s, wrapper %+v", a.State, a.Wrapper)
 		}
-		w.tmux.OnReplace = func() error { return errors.New("no tmux") }
+		third := &wrapper{w: w, id: p.id, attempt: 1, token: p.token, dir: p.dir, link: &fakeLink{}, start: p.start}
+		third.start.Wrapper = agency.Process{PID: 300, StartTicks: 9, BootID: "boot"}
+		works := w.tmux.OnReplace
+		w.tmux.OnReplace = func() error {
+			second, w.tmux.OnReplace = third, works
+			return context.Canceled // as when the daemon stops
+		}
 		die(second)
-		if a := w.run(r.ID).Attempt; a.State != agency.Failed || a.ErrorCode != agency.CodeRunnerDisappeared {
-			t.Errorf("got %s, %s", a.State, a.ErrorCode)
+		time.Sleep(20 * time.Second)
+		if a := w.run(r.ID).Attempt; a.State != agency.Running || a.Wrapper.PID != 300 {
+			t.Errorf("got %s, wrapper %+v", a.State, a.Wrapper)
 		}
 	})
 }
@@ -164,7 +172,12 @@ func TestNoWrapperAdopts(t *testing.T) {
 		w := newWorld(t)
 		r, p, _ := speaking(t, w)
 		var tries atomic.Int32
-		w.tmux.OnReplace = func() error { tries.Add(1); return nil }
+		w.tmux.OnReplace = func() error {
+			if tries.Add(1) == 1 {
+				return errors.New("no tmux")
+			}
+			return nil
+		}
 		w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 		w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
 		time.Sleep(20 * time.Second)
