@@ -83,6 +83,12 @@ type Launch struct {
 	Lock       string     `json:"lock"`        // the file whose kernel lock the daemon holds
 	// Confined means that Argv starts a sandbox, and the runner below it.
 	Confined bool `json:"confined,omitempty"`
+	// Relays means that the sandbox passes a listener on which the wrapper takes the agent's requests
+	// to the daemon.
+	Relays bool `json:"relays,omitempty"`
+	// Around is the environment outside the sandbox: the runs that the agent starts are based on it.
+	// It is nil without a sandbox.
+	Around Environ `json:"around,omitzero"`
 	// Hosts are what the runner reaches through the wrapper's proxy; nil for a sandbox without one.
 	Hosts []string `json:"hosts,omitzero"`
 	// Ports are those of the runner's container that the wrapper opens on the machine.

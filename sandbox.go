@@ -42,6 +42,16 @@ func (l SandboxLevel) Shares() bool {
 	return l == SandboxLandlock || l == SandboxProcess && runtime.GOOS == "darwin"
 }
 
+// CheckoutHooks are the hooks that git may run while it makes a worktree.
+type CheckoutHooks int
+
+// The hooks, each with those before it.
+const (
+	NoHooks  CheckoutHooks = iota
+	OwnHooks               // of the user, in .git/hooks or a folder with an absolute path
+	AllHooks               // those that come with the files too
+)
+
 // Network is what an agent in a sandbox reaches.
 type Network string
 
@@ -303,6 +313,7 @@ type Confinement struct {
 	Own      string   // folder for those of SandboxState.Own
 	Hosts    []string // that it reaches with the network allow
 	Ports    []int    // that the machine reaches
+	Relays   bool     // it reaches what the policy allows it of the daemon
 }
 
 // Refusal is a host that an agent asked for and did not get.

@@ -24,6 +24,7 @@ import (
 	"agency/internal/killpoint"
 	"agency/internal/limit"
 	"agency/internal/proxy"
+	"agency/internal/relay"
 	"agency/internal/runner"
 	"agency/internal/sandbox"
 )
@@ -56,8 +57,7 @@ func run() int {
 		SchemaVersion: daemon.SchemaVersion,
 		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string, env []string) error {
 			if os.Getenv(agency.SandboxVariable) != "" {
-				return agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox cannot reach the daemon; what works here is agency report").
-					WithHint("an agent that runs others needs the sandbox level worktree")
+				return awaitOutside(cfg.Socket)
 			}
 			return daemon.Spawn(ctx, cfg, exe, configPath, env)
 		},
@@ -83,6 +83,17 @@ func run() int {
 	return app.Main(ctx, os.Args[1:])
 }
 
+// awaitOutside is what a client in a sandbox can do for a missing daemon: nothing, while the wrapper
+// relays what it asks, since clients outside start one; it asks again. It returns
+// E_PERMISSION_DENIED where the sandbox has no relay.
+func awaitOutside(socket string) error {
+	if _, err := os.Lstat(socket); err == nil {
+		return nil
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "an agent in this sandbox cannot reach the daemon; what works here is agency report").
+		WithHint("an agent that runs others needs another sandbox level: docs/sandbox.md")
+}
+
 // part runs the program as one of the processes that agency itself starts, if the arguments say so.
 func part(args []string) (status int, is bool) {
 	if len(args) == 3 && args[1] == "wrapper" {
@@ -90,6 +101,7 @@ func part(args []string) (status int, is bool) {
 		return runner.Main(args[2], os.Stdin, os.Stdout, runner.Parts{
 			Observe: observe,
 			Speak:   speak,
+			Relay:   func(l *agency.Launch) runner.Relay { return relay.New(l) },
 			Proxy:   func(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) },
 		}), true
 	}

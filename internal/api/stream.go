@@ -153,6 +153,8 @@ const (
 	TokenHeader   = "Agency-Token"
 	// ToolsHeader marks the requests of an agent's tools, whether they belong to a run or not.
 	ToolsHeader = "Agency-Tools"
+	// InsideHeader marks the requests of an agent in a sandbox, which its wrapper relays.
+	InsideHeader = "Agency-Inside"
 )
 
 // VersionHeader carries the version of the program on each request and response.

@@ -42,6 +42,9 @@ func (o alertOperations) listAlerts(ctx context.Context, req api.ListAlertsReque
 	if !req.Resolved {
 		alerts = slices.DeleteFunc(alerts, func(a agency.Alert) bool { return !watchdog.Due(&a) })
 	}
+	if alerts, err = o.seen(ctx, alerts); err != nil {
+		return api.ListAlertsResponse{}, err
+	}
 	named, err := o.named(ctx, alerts)
 	return api.ListAlertsResponse{Alerts: named, TickedAt: o.tickedAt()}, err
 }
@@ -58,6 +61,30 @@ func (o alertOperations) alertsOf(ctx context.Context, dir string, f agency.Aler
 		f.Host = repo.Fingerprint == "" // agency was never used here
 	}
 	return o.store.Alerts(ctx, f)
+}
+
+// seen returns the alerts that the caller sees: an agent in a sandbox those about what it sees.
+func (o alertOperations) seen(ctx context.Context, alerts []agency.Alert) ([]agency.Alert, error) {
+	sees, err := o.policy.Sees(ctx)
+	if err != nil || sees == nil {
+		return alerts, err
+	}
+	theirs := []agency.Alert{}
+	for i := range alerts {
+		if alerts[i].RunID == "" {
+			continue
+		}
+		r, err := o.store.Run(ctx, alerts[i].RunID)
+		if err != nil {
+			return nil, err
+		}
+		if ok, err := sees(r); err != nil {
+			return nil, err
+		} else if ok {
+			theirs = append(theirs, alerts[i])
+		}
+	}
+	return theirs, nil
 }
 
 // tickedAt returns when the watchdog last looked at anything; nil when it has not yet.

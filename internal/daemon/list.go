@@ -84,8 +84,19 @@ func (o runOperations) selected(ctx context.Context, req *api.ListRunsRequest) (
 	if err != nil {
 		return nil, err
 	}
+	sees, err := o.policy.Sees(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]listed, 0, len(runs))
 	for _, r := range runs {
+		if sees != nil {
+			if seen, err := sees(r); err != nil {
+				return nil, err
+			} else if !seen {
+				continue
+			}
+		}
 		now, status := o.sup.Observer.Status(r)
 		if len(wanted) == 0 || wanted[status.Label] {
 			all = append(all, listed{now, status})

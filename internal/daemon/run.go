@@ -54,6 +54,12 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 		return api.CreateRunResponse{}, err
 	}
 	defer free()
+	if by := may.Inside(); by != nil {
+		// It starts runs from what it committed.
+		if _, err := o.sup.Repos.Of(ctx, by); err != nil {
+			return api.CreateRunResponse{}, err
+		}
+	}
 	end := trace.Begin(ctx, "locate the repository")
 	at, err := o.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
 	end()
@@ -68,7 +74,7 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 		return api.CreateRunResponse{}, err
 	}
 	r, warnings, err := o.sup.CreateRun(ctx, supervisor.NewRun{
-		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings,
+		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings, Inside: may.Inside(),
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -103,7 +109,7 @@ func (o runOperations) resumeRun(ctx context.Context, req api.ResumeRunRequest) 
 	}
 	resumed, err := o.sup.ResumeRun(ctx, supervisor.ResumeRequest{
 		Ref: string(r.ID), Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
-		Set: req.Set, Env: req.Env, Settings: settings,
+		Set: req.Set, Env: req.Env, Settings: settings, Inside: may.Inside() != nil,
 	})
 	if err != nil {
 		return api.ResumeRunResponse{}, err

@@ -35,6 +35,9 @@ type streams struct {
 // events.
 func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
 	query, err := eventsQuery(r)
+	if err == nil {
+		err = s.policy.Allow(withCaller(r), api.EventsPath, &query)
+	}
 	if err != nil {
 		reply(w, nil, err)
 		return
@@ -105,7 +108,7 @@ func eventsQuery(r *http.Request) (query api.EventsQuery, err error) {
 
 // streamLogs sends a log as bytes.
 func (s streams) streamLogs(w http.ResponseWriter, r *http.Request) {
-	req, err := logRequest(r)
+	req, err := s.logRequest(r)
 	if err != nil {
 		reply(w, nil, err)
 		return
@@ -142,9 +145,13 @@ func (s streams) streamLogs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func logRequest(r *http.Request) (supervisor.LogRequest, error) {
+// logRequest returns the request for a log that the caller may read.
+func (s streams) logRequest(r *http.Request) (supervisor.LogRequest, error) {
 	var q api.LogsQuery
 	err := api.DecodeQuery(r.URL.Query(), &q)
+	if err == nil {
+		err = s.policy.Allow(withCaller(r), api.LogsPath, &q)
+	}
 	req := supervisor.LogRequest{Ref: q.Run, Stream: q.Stream, Attempt: q.Attempt, Offset: q.Offset, Follow: q.Follow}
 	if q.Since != 0 {
 		req.Since = time.UnixMilli(q.Since)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,10 +23,10 @@ var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-tr
 // AddWorktree creates a branch at commit and a worktree for it at path, which must not exist or be
 // an empty folder. The branch tracks nothing, and the user's own checkout is not changed. A failure
 // leaves nothing behind. A crash may leave the branch, a worktree that Worktree does not count, and
-// git processes that work on with AGENCY_MAKING=path in their environment. The user's and the
-// repository's hooks run; hooks that come with the files, repo.Hooks, run only if they are trusted.
+// git processes that work on with AGENCY_MAKING=path in their environment. Of
+// hooks it runs those that the caller chooses; repo.Hooks come with the files.
 // The errors are E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
-func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
+func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, hooks agency.CheckoutHooks) error {
 	if _, err := os.Lstat(path); err == nil {
 		if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
 			return unmade(path, fs.ErrExist)
@@ -36,7 +37,7 @@ func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, bra
 		err = g.addDirect(ctx, repo, path, branch)
 	}
 	if err == nil && !laid {
-		return g.addByGit(ctx, repo, path, branch, commit, trusted)
+		return g.addByGit(ctx, repo, path, branch, commit, hooks)
 	}
 	if err == nil {
 		return nil
@@ -57,21 +58,21 @@ func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, bra
 }
 
 // addByGit is AddWorktree where git has to make all of it.
-func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch, commit string, trusted bool) error {
+func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch, commit string, hooks agency.CheckoutHooks) error {
 	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
 		return err
 	}
-	hooks := []string{}
+	settings := slices.Clone(checkoutSettings)
 	switch {
-	case repo.Hooks != "" && trusted:
-		hooks = []string{"core.hooksPath=" + filepath.Join(path, repo.Hooks)}
+	case hooks == agency.NoHooks, repo.Hooks != "" && hooks == agency.OwnHooks:
+		settings = append(settings, "core.hooksPath=/dev/null")
 	case repo.Hooks != "":
-		hooks = []string{"core.hooksPath=/dev/null"}
+		settings = append(settings, "core.hooksPath="+filepath.Join(path, repo.Hooks))
 	}
 	_, err := g.do(ctx, call{
 		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true, silent: true,
 		env:      []string{"AGENCY_MAKING=" + path},
-		settings: append(hooks, checkoutSettings...),
+		settings: settings,
 		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
 	})
 	if err == nil {

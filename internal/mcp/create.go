@@ -24,10 +24,11 @@ type creation struct {
 	Branch     string              `json:"branch,omitempty"`
 	Headless   *bool               `json:"headless,omitempty"`
 	Mode       agency.Mode         `json:"mode,omitempty"`
-	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty" jsonschema:"its sandbox"`
+	Sandbox    agency.SandboxLevel `json:"sandbox,omitempty"`
 	Network    agency.Network      `json:"network,omitempty" jsonschema:"what it reaches; allow: a list of hosts"`
 	Resources  agency.Resources    `json:"resources,omitzero" jsonschema:"limits: memory, disk, tmp (4g), pids, cpus, open_files"`
 	MaxMinutes int                 `json:"max_minutes,omitempty"`
+	NoSetup    bool                `json:"no_setup,omitempty"`
 }
 
 func (s *Server) addActs(tools *toolset) error {
@@ -92,7 +93,7 @@ func (s *Server) create(ctx context.Context, _ *sdk.CallToolRequest, in creation
 	spec := agency.Spec{
 		Preset: in.Preset, Name: in.Name, Type: in.Type, Tags: in.Tags, BaseRef: in.Base, Branch: in.Branch, Headless: in.Headless, Mode: in.Mode,
 		Sandbox: in.Sandbox, Network: in.Network, Resources: in.Resources,
-		Runner: agency.SpecRunner{Model: in.Model}, Prompt: agency.SpecPrompt{Text: in.Prompt}, Limits: agency.SpecLimits{MaxMinutes: in.MaxMinutes},
+		Runner: agency.SpecRunner{Model: in.Model}, Prompt: agency.SpecPrompt{Text: in.Prompt}, Limits: agency.SpecLimits{MaxMinutes: in.MaxMinutes}, NoSetup: in.NoSetup,
 	}
 	if in.Runner != "" {
 		spec.Runner.Kind, spec.Runner.Name = s.ParseRunner(in.Runner)

@@ -14,6 +14,7 @@ import (
 type Claim struct {
 	Caller supervisor.Caller
 	Tools  bool // the tools of an agent sent the request
+	Inside bool // a wrapper relayed the request, for an agent in a sandbox
 	PID    int  // the process that connected; 0 when unknown
 
 	once sync.Once

@@ -51,7 +51,7 @@ func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Envir
 		return nil, err
 	}
 	may := &Permission{policy: p, by: by, cfg: cfg}
-	if may.cfg.MCP.Allows(config.AllowEnv) {
+	if cfg.MCP.Allows(config.AllowEnv) && !by.Sandbox.Level.Confines() {
 		*env = append(slices.Clone(*env), config.Places(own)...)
 	} else {
 		*env = own
@@ -60,6 +60,14 @@ func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Envir
 		*path = cfg.Path
 	}
 	return may, nil
+}
+
+// Inside returns the run in a sandbox that requests; nil for all others.
+func (p *Permission) Inside() *agency.Run {
+	if p == nil || p.by == nil || !p.by.Sandbox.Level.Confines() {
+		return nil
+	}
+	return p.by
 }
 
 // CheckLanding checks how the work of a session's agents is to land. In a queue the user approves
@@ -108,6 +116,9 @@ func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 		spec.Sandbox, spec.Network = own.Level, own.Network
 		spec.Resources = spec.Resources.Tighter(p.by.Resources)
 	}
+	if err := p.narrowHosts(ctx, spec); err != nil {
+		return err
+	}
 	if err := p.runner(spec); err != nil {
 		return err
 	}
@@ -139,18 +150,37 @@ func (p *Permission) runner(spec *agency.Spec) error {
 	return nil
 }
 
+// narrowHosts leaves an agent of a run in a sandbox no host that the run does not reach: a repository
+// can name hosts, and the agent may have written its file.
+func (p *Permission) narrowHosts(ctx context.Context, spec *agency.Spec) error {
+	if p.Inside() == nil || len(spec.Hosts) == 0 {
+		return nil
+	}
+	own, err := p.ownSpec(ctx)
+	spec.Hosts = slices.DeleteFunc(slices.Clone(spec.Hosts), func(h string) bool { return !slices.Contains(own.Hosts, h) })
+	return err
+}
+
+// ownSpec returns the spec of the run that requests.
+func (p *Permission) ownSpec(ctx context.Context) (spec agency.Spec, err error) {
+	data, err := p.policy.Store.Spec(ctx, p.by.ID)
+	if err == nil {
+		err = json.Unmarshal(data, &spec)
+	}
+	if err != nil {
+		return spec, fmt.Errorf("read the spec of %s: %w", p.by.ID, err)
+	}
+	return spec, nil
+}
+
 // free reports whether the run that sent the request itself skips permissions.
 func (p *Permission) free(ctx context.Context) (bool, error) {
 	if p.by == nil {
 		return false, nil
 	}
-	data, err := p.policy.Store.Spec(ctx, p.by.ID)
+	spec, err := p.ownSpec(ctx)
 	if err != nil {
 		return false, err
-	}
-	var spec agency.Spec
-	if err := json.Unmarshal(data, &spec); err != nil {
-		return false, fmt.Errorf("read the spec of %s: %w", p.by.ID, err)
 	}
 	args := slices.Concat(p.cfg.Runners[p.by.Runner.Kind].DefaultArgs, p.by.Runner.Args)
 	return spec.Runner.SkipPermissions || harness.SkipsPermissions(p.by.Runner.Kind, args), nil

@@ -248,13 +248,21 @@ func limited[Req any](r rule, limit func(p *Policy, by *agency.Run, req *Req) er
 // Allow refuses a request of an agent that the policy does not allow: E_PERMISSION_DENIED. It may
 // replace a reference in the request by an id.
 func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
-	r := table[operation]
-	if r.runs == anyRun && r.limit == nil {
+	r, fromSandbox := table[operation], isInside(ctx)
+	if r.runs == anyRun && r.limit == nil && !fromSandbox {
 		return nil
 	}
 	by, asks, err := p.Agent(ctx)
-	if err != nil || !asks {
+	if err != nil {
 		return err
+	}
+	if fromSandbox || by != nil && by.Sandbox.Level.Confines() {
+		if err := p.allowInside(ctx, by, operation, req); err != nil {
+			return err
+		}
+	}
+	if !asks {
+		return nil
 	}
 	if by != nil {
 		stands := anyRun

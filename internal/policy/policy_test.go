@@ -70,10 +70,15 @@ func newCourt(t *testing.T) *court {
 
 func (c *court) run(t *testing.T, name, repo, owner string, tags ...string) *agency.Run {
 	t.Helper()
+	return c.runIn(t, agency.Sandbox{}, name, repo, owner, tags...)
+}
+
+func (c *court) runIn(t *testing.T, in agency.Sandbox, name, repo, owner string, tags ...string) *agency.Run {
+	t.Helper()
 	id := agency.NewRunID(time.Now(), [10]byte([]byte(rand.Text())))
 	r := &agency.Run{
 		ID: id, Handle: name + "-handle", Name: name, Repo: agency.Repo{Fingerprint: repo, Root: "/" + repo}, Branch: "agency/" + name, Worktree: "/w/" + name, Dir: "/r/" + name,
-		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: append([]string{}, tags...), Owner: owner,
+		Runner: agency.Runner{Kind: "claude_code", Name: "claude_code", Args: []string{}}, Tags: append([]string{}, tags...), Owner: owner, Sandbox: in,
 		Attempt: agency.Attempt{Number: 1, State: agency.Running, CreatedAt: time.Now()},
 	}
 	if err := c.store.CreateRun(t.Context(), r, agency.Creation{TokenHash: agency.TokenHash(name), Spec: []byte("{}")}); err != nil {

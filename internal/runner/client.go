@@ -365,10 +365,14 @@ func (c *client) answer(m message, look func() error) message {
 // fits into a message.
 const environLimit = lineLimit / 7
 
-// environ returns the environment of the runner without the token.
+// environ returns the environment of the runner without the token; that around its sandbox if it has
+// one.
 func (c *client) environ() (agency.Environ, error) {
-	size := 0
-	env := agency.Environ(c.launch.Env).Without("AGENCY_TOKEN")
+	size, env := 0, c.launch.Env
+	if c.launch.Around != nil {
+		env = c.launch.Around
+	}
+	env = env.Without("AGENCY_TOKEN")
 	for _, kv := range env {
 		size += len(kv)
 	}

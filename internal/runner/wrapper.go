@@ -83,6 +83,9 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 			if parts.Speak != nil && launch.Mode == agency.ModeProtocol {
 				w.speaker = parts.Speak(&launch)
 			}
+			if parts.Relay != nil && launch.Relays {
+				w.relay = parts.Relay(&w.launch)
+			}
 			if parts.Proxy != nil && launch.Hosts != nil {
 				w.proxy = parts.Proxy(launch.Hosts, func() { w.client.network() })
 			}
@@ -101,6 +104,8 @@ type Parts struct {
 	Observe func(*agency.Launch) Observer
 	// Speak returns how to speak with a runner in the mode protocol.
 	Speak func(*agency.Launch) *Speaker
+	// Relay returns what passes the requests of a runner in a sandbox to the daemon.
+	Relay func(*agency.Launch) Relay
 	// Proxy returns the proxy of a runner that reaches these hosts. changed is to be called when its
 	// Use has changed.
 	Proxy func(hosts []string, changed func()) Proxy
@@ -120,6 +125,7 @@ type wrapper struct {
 	signals       chan os.Signal
 	observer      Observer      // may be nil
 	proxy         Proxy         // nil unless the runner reaches hosts through one
+	relay         Relay         // nil unless the runner reaches the daemon through one
 	limits        *limit.Kept   // nil unless the runner has limits
 	speaker       *Speaker      // nil unless the mode is protocol
 	adopted       *agency.Start // of the runner that an earlier wrapper started; nil otherwise

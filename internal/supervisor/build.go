@@ -107,6 +107,18 @@ func (la *launcher) makePlace(p *NewRun) error {
 	return nil
 }
 
+// hooks returns the hooks that git may run while it makes the worktree of a run.
+func (p *NewRun) hooks() agency.CheckoutHooks {
+	switch {
+	case p.Inside != nil:
+		return agency.NoHooks
+	case p.setup != nil:
+		return agency.AllHooks
+	default:
+		return agency.OwnHooks
+	}
+}
+
 func (la *launcher) makeWorktree(ctx context.Context, p *NewRun) error {
 	unlock, err := la.repos.Lock(ctx, p.repo.Fingerprint)
 	if err != nil {
@@ -117,7 +129,7 @@ func (la *launcher) makeWorktree(ctx context.Context, p *NewRun) error {
 		return err
 	}
 	if p.standby == nil {
-		return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.setup != nil)
+		return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.hooks())
 	}
 	defer la.standbys.Keep(p.standby) // also when that fails: then the run is undone with its worktree
 	if err := la.git.TakeStandby(ctx, p.repo, p.run.Worktree, p.run.Branch); err != nil {

@@ -53,7 +53,7 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	}
 	_ = f.Close()
 	c.Argv, c.Set, c.Limits, c.Writes = l.command.Argv, append(c.Set, names(l.command.Env)...), limits, []string{events}
-	c.Ports = r.Attempt.Ports.Numbers()
+	c.Ports, c.Relays = r.Attempt.Ports.Numbers(), relays(r)
 	c.Mark, c.Note = agency.AttemptMark(r.ID, r.Attempt.Number), filepath.Join(c.Attempt, agency.EndNoteFile)
 	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
 		c.Reads = append(c.Reads, filepath.Join(c.Attempt, name))
@@ -61,6 +61,10 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	argv, env, err = la.sandbox.Command(ctx, c)
 	return argv, env, c.Hosts, err
 }
+
+// relays reports whether the sandbox of a run has a way to the daemon. Where it shares the machine's
+// sockets, the agent has none at all.
+func relays(r *agency.Run) bool { return r.Sandbox.Level.Confines() && !r.Sandbox.Level.Shares() }
 
 // confinement returns what is the same for all programs in the sandbox of a run: the agent of an
 // attempt, and a setup before it.

@@ -284,13 +284,18 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	if err != nil {
 		return "", err
 	}
-	argv, env, hosts, err := la.confine(ctx, l, findable(env, la.Wrapper[0]), limits)
+	env = findable(env, la.Wrapper[0])
+	argv, inside, hosts, err := la.confine(ctx, l, env, limits)
 	if err != nil {
 		return "", err
 	}
+	var around agency.Environ
+	if r.Sandbox.Level.Confines() {
+		around = agency.Environ(env).Without("AGENCY_TOKEN")
+	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
-		Argv: argv, Env: env, Confined: r.Sandbox.Level == agency.SandboxProcess && !r.Sandbox.Level.Shares(), Hosts: hosts, Ports: r.Attempt.Ports.Numbers(), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
+		Argv: argv, Env: inside, Around: around, Confined: r.Sandbox.Level == agency.SandboxProcess && !r.Sandbox.Level.Shares(), Relays: relays(r), Hosts: hosts, Ports: r.Attempt.Ports.Numbers(), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
 		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Protocol: l.settings.Protocol, Opening: l.command.Opening, Resumes: l.resumes, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
 		Resources: r.Resources, Limits: limits, Disk: []string{r.Worktree, filepath.Join(r.Dir, sandboxDir)},
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,

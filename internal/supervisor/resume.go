@@ -18,6 +18,7 @@ type ResumeRequest struct {
 	Restart  bool   // stop a live attempt
 	Force    bool   // even when the configuration of the runner changed
 	NoSetup  bool   // even when the repository's setup never succeeded
+	Inside   bool   // an agent in a sandbox asks for it
 	Env      []string
 	Set      []string           // NAME=value, over Env; the values that an earlier attempt was given are not recorded
 	Settings agency.RunSettings // the caller's configuration for the run

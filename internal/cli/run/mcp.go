@@ -72,7 +72,7 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 	}
 	client.Header.Set(api.ToolsHeader, "mcp")
 	server := &mcp.Server{
-		Client: client, Version: o.Version, Dir: o.Dir, AllRepos: o.allRepos, AllTools: o.tools == "all", Env: o.Env, Config: o.CallerConfig(),
+		Client: client, Version: o.Version, Dir: o.Dir, AllRepos: o.allRepos, AllTools: o.tools == "all", Inside: o.Getenv(agency.SandboxVariable) != "", Env: o.Env, Config: o.CallerConfig(),
 		Since: o.Now(), ParseRunner: config.ParseRunner, Configured: o.configured, Report: o.reportTool,
 	}
 	err = server.Serve(cmd.Context(), mcp.Stdio(o.In, o.Terminal))

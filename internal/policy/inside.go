@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// insideRule decides what an agent in a sandbox may ask for, before the table does: it sees its own
+// run and what it started, and names nothing on the machine that agency would read or run outside.
+// A rule replaces what a request says of the place from which it comes.
+type insideRule func(ctx context.Context, p *Policy, by *agency.Run, req any) error
+
+var insideTable = map[string]insideRule{
+	api.ListRuns.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ListRunsRequest) error {
+		r.Dir = ""
+		if r.Run == "" {
+			return nil // the handler leaves out what the agent does not see
+		}
+		return p.resolveInside(ctx, by, &r.Run)
+	}),
+	api.WaitRuns.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.WaitRunsRequest) error {
+		for i := range r.Runs {
+			if err := p.resolveInside(ctx, by, &r.Runs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}),
+	api.ShowRun.Name: aboutRun(runRequest), api.ExplainRun.Name: aboutRun(runRequest),
+	api.InterruptRun.Name: aboutRun(runRequest), api.StopRun.Name: aboutRun(runRequest), api.UnflagRun.Name: aboutRun(runRequest),
+	api.ShowOutput.Name: aboutRun(func(r *api.ShowOutputRequest) *string { return &r.Run }),
+	api.DiffRun.Name:    aboutRun(func(r *api.DiffRunRequest) *string { return &r.Run }),
+	api.AnswerRun.Name:  aboutRun(func(r *api.AnswerRunRequest) *string { return &r.Run }),
+	api.SendInput.Name:  aboutRun(func(r *api.SendInputRequest) *string { return &r.Run }),
+	api.RemoveRun.Name:  aboutRun(func(r *api.RemoveRunRequest) *string { return &r.Run }),
+	api.FlagRun.Name:    aboutRun(func(r *api.FlagRunRequest) *string { return &r.Run }),
+	api.LogsPath:        aboutRun(func(q *api.LogsQuery) *string { return &q.Run }),
+	api.ReviewRun.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ReviewRunRequest) error {
+		r.Env, r.Config = nil, ""
+		return p.resolveInside(ctx, by, &r.Run)
+	}),
+	api.CreateRun.Name: inside(createInside),
+	api.ResumeRun.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ResumeRunRequest) error {
+		r.Env, r.Config = nil, ""
+		if len(r.Set) > 0 {
+			return refusedInside(by, "variables")
+		}
+		return p.resolveInside(ctx, by, &r.Run)
+	}),
+	api.ListAlerts.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ListAlertsRequest) error {
+		r.Dir = ""
+		if r.Run == "" {
+			return nil // as in a list of runs
+		}
+		return p.resolveInside(ctx, by, &r.Run)
+	}),
+	api.AckAlerts.Name: inside(ackInside),
+
+	api.SendMessage.Name:  inside(sendInside),
+	api.PollMessages.Name: inside(func(context.Context, *Policy, *agency.Run, *api.PollMessagesRequest) error { return nil }),
+	api.AckMessages.Name:  inside(func(context.Context, *Policy, *agency.Run, *api.AckMessagesRequest) error { return nil }),
+	api.ListMessages.Name: inside(func(_ context.Context, _ *Policy, _ *agency.Run, r *api.ListMessagesRequest) error {
+		r.Recipient = "" // its own inbox
+		return nil
+	}),
+}
+
+func inside[Req any](check func(ctx context.Context, p *Policy, by *agency.Run, req *Req) error) insideRule {
+	return func(ctx context.Context, p *Policy, by *agency.Run, req any) error {
+		return check(ctx, p, by, req.(*Req))
+	}
+}
+
+func aboutRun[Req any](ref func(*Req) *string) insideRule {
+	return func(ctx context.Context, p *Policy, by *agency.Run, req any) error {
+		return p.resolveInside(ctx, by, ref(req.(*Req)))
+	}
+}
+
+// isInside reports whether a request comes from a sandbox.
+func isInside(ctx context.Context) bool {
+	c, ok := ctx.Value(claimKey{}).(*Claim)
+	return ok && c.Inside
+}
+
+// allowInside refuses what an agent in a sandbox may not ask for.
+func (p *Policy) allowInside(ctx context.Context, by *agency.Run, operation string, req any) error {
+	rule, ok := insideTable[operation]
+	switch {
+	case by == nil:
+		return agency.Errorf(agency.CodePermissionDenied, "a request from a sandbox names no run")
+	case !ok:
+		return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s from its sandbox", by.Ref(), strings.TrimPrefix(operation, "/v1/")).
+			WithDetail("operation", operation).WithHint("docs/policy.md lists what it may do; ask the user: agency report needs-input")
+	}
+	return rule(ctx, p, by, req)
+}
+
+// seesInside reports whether an agent in a sandbox sees a run: its own, or one that it started.
+func (p *Policy) seesInside(ctx context.Context, by, r *agency.Run) (bool, error) {
+	if r.ID == by.ID {
+		return true, nil
+	}
+	owners, err := p.Callers.Owners(ctx, r.Owner)
+	return slices.Contains(owners, by.ID), err
+}
+
+// resolveInside replaces a reference by the id of its run. A run that the agent does not see does not
+// exist for it, and neither do the names of others.
+func (p *Policy) resolveInside(ctx context.Context, by *agency.Run, ref *string) error {
+	r, err := p.Records.Resolve(ctx, *ref)
+	sees := false
+	if err == nil {
+		sees, err = p.seesInside(ctx, by, r)
+	}
+	switch {
+	case sees:
+		*ref = string(r.ID)
+		return nil
+	case err == nil, agency.IsCode(err, agency.CodeRunNotFound), agency.IsCode(err, agency.CodeRunAmbiguous):
+		return unseen(by, *ref)
+	default:
+		return err
+	}
+}
+
+func unseen(by *agency.Run, ref string) error {
+	return agency.Errorf(agency.CodeRunNotFound, "%s sees no run %q from its sandbox, only itself and what it started", by.Ref(), ref).WithHint("agency ls")
+}
+
+// Sees returns what tells the sender of a request whether it sees a run; nil when it sees all.
+func (p *Policy) Sees(ctx context.Context) (func(*agency.Run) (bool, error), error) {
+	if !isInside(ctx) {
+		return nil, nil
+	}
+	by, _, err := p.Agent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *agency.Run) (bool, error) { return p.seesInside(ctx, by, r) }, nil
+}
+
+// createInside lets an agent in a sandbox start runs in its repository, from its worktree. What a
+// spec can name beside that, agency would read outside, or pass on to a run that has more than it.
+func createInside(_ context.Context, _ *Policy, by *agency.Run, r *api.CreateRunRequest) error {
+	r.Dir, r.Env, r.Config = by.Worktree, nil, ""
+	s := &r.Spec
+	switch {
+	case s.Repo != "":
+		return refusedInside(by, "a repository")
+	case s.Prompt.Path != "":
+		return refusedInside(by, "the file of a prompt")
+	case len(s.Inputs) > 0:
+		return refusedInside(by, "inputs")
+	case len(s.Env) > 0:
+		return refusedInside(by, "variables")
+	case len(s.Hosts) > 0:
+		return refusedInside(by, "hosts")
+	}
+	return nil
+}
+
+func refusedInside(by *agency.Run, what string) error {
+	return agency.Errorf(agency.CodePermissionDenied, "%s may not name %s for a run from its sandbox", by.Ref(), what).
+		WithHint("leave them out; what the agent needs to know belongs in its prompt")
+}
+
+// ackInside lets an agent in a sandbox acknowledge alerts about what it started.
+func ackInside(ctx context.Context, p *Policy, by *agency.Run, r *api.AckAlertRequest) error {
+	r.Dir = ""
+	alerts, err := p.Store.Alerts(ctx, agency.AlertFilter{IDs: r.Alerts, Resolved: true})
+	if err != nil {
+		return err
+	}
+	for i := range alerts {
+		stands, err := p.standsToAlert(ctx, by, &alerts[i])
+		if err != nil {
+			return err
+		}
+		if stands&owner == 0 {
+			return notAllowed(api.AckAlerts.Name, by, owner)
+		}
+	}
+	return nil
+}
+
+// sendInside lets an agent in a sandbox write to its owner, to the user, and to the runs of its
+// repository.
+func sendInside(ctx context.Context, p *Policy, by *agency.Run, r *api.SendMessageRequest) error {
+	switch {
+	case r.To.Broadcast:
+		return agency.Errorf(agency.CodePermissionDenied, "%s may not write to the runs of all repositories from its sandbox", by.Ref()).
+			WithHint("write to those of its repository: agency messages send --repo .")
+	case r.To.Repo != "":
+		r.To.Repo = by.Repo.Root
+	case r.To.Run != "":
+		to, err := p.Records.Resolve(ctx, r.To.Run)
+		if err != nil && !agency.IsCode(err, agency.CodeRunNotFound) && !agency.IsCode(err, agency.CodeRunAmbiguous) {
+			return err
+		}
+		if err != nil || to.Repo.Fingerprint != by.Repo.Fingerprint && string(to.ID) != by.Owner {
+			return agency.Errorf(agency.CodeRunNotFound, "there is no run %q in the repository of %s", r.To.Run, by.Ref()).WithHint("its owner: agency messages send --owner")
+		}
+		r.To.Run = string(to.ID)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+// Package relay passes requests of the agent in a sandbox to the daemon, in the name of its run. The
+// agent has neither the daemon's socket nor the token of its run.
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/socket"
+)
+
+// The limits of what an agent can make of a relay.
+const (
+	mostConnections = 32
+	headerBytes     = 16 << 10
+	headerTime      = 10 * time.Second
+	idleTime        = time.Minute
+)
+
+// Relay passes on the requests of one attempt.
+type Relay struct {
+	launch *agency.Launch
+	proxy  *httputil.ReverseProxy
+	slots  chan struct{} // a token for each connection
+}
+
+// New returns the relay of an attempt.
+func New(launch *agency.Launch) *Relay {
+	r := &Relay{launch: launch, slots: make(chan struct{}, mostConnections)}
+	r.proxy = &httputil.ReverseProxy{
+		Rewrite: r.rewrite,
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return socket.Dial(ctx, launch.Socket)
+			},
+			// A kept connection could be closed by the daemon just as a request is sent on it.
+			DisableKeepAlives: true, DisableCompression: true,
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { fail(w, unanswered(err)) },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	}
+	return r
+}
+
+// Serve answers what connects to a listener, until the listener fails. It closes it.
+func (r *Relay) Serve(l net.Listener) {
+	server := &http.Server{
+		Handler: r, MaxHeaderBytes: headerBytes, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	_ = server.Serve(&limited{l, r.slots})
+}
+
+// ServeHTTP passes a request on, if the daemon takes it from a sandbox.
+func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	name, isKnown := strings.CutPrefix(req.URL.Path, "/v1/")
+	switch {
+	case req.Method == http.MethodGet && (req.URL.Path == api.AlivePath || req.URL.Path == api.LogsPath):
+	case req.Method == http.MethodPost && isKnown && api.Inside(name):
+	default:
+		fail(w, agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox cannot ask for %q", name).
+			WithHint("docs/policy.md lists what it can; ask the user: agency report needs-input"))
+		return
+	}
+	r.proxy.ServeHTTP(w, req)
+}
+
+// passed are the headers that a client chooses.
+var passed = []string{"Content-Type", api.VersionHeader, api.ShapeHeader, api.TraceHeader}
+
+// rewrite makes a request one of the run, whatever it says of its sender.
+func (r *Relay) rewrite(p *httputil.ProxyRequest) {
+	p.Out.URL.Scheme, p.Out.URL.Host, p.Out.URL.RawQuery = "http", "agency", p.In.URL.RawQuery
+	p.Out.Host = "agency"
+	p.Out.Header = http.Header{
+		api.RunHeader: {string(r.launch.RunID)}, api.AttemptHeader: {strconv.Itoa(r.launch.Attempt)}, api.TokenHeader: {r.launch.Token},
+		api.InsideHeader: {"1"},
+	}
+	for _, name := range passed {
+		if value := p.In.Header.Get(name); value != "" {
+			p.Out.Header.Set(name, value)
+		}
+	}
+}
+
+// unanswered returns the error for a request that the daemon did not answer.
+func unanswered(err error) error {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon runs outside the sandbox").
+			WithHint("the next agency command of the user starts it")
+	}
+	if e, is := errors.AsType[*agency.Error](err); is {
+		return e
+	}
+	return agency.Errorf(agency.CodeDaemonLost, "the daemon went away before it answered, and may have done what was asked: %w", err).
+		WithHint("see whether it was done: agency ls")
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(agency.AsError(err).Code.HTTPStatus())
+	_ = api.EncodeLine(w, api.Failure(err)) // a client that has disconnected needs no answer
+}
+
+// limited is a listener that accepts no more connections than there are slots.
+type limited struct {
+	net.Listener
+
+	slots chan struct{}
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	l.slots <- struct{}{}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &counted{Conn: conn, slots: l.slots}, nil
+}
+
+// counted is a connection that gives its slot back when it is closed.
+type counted struct {
+	net.Conn
+
+	once  sync.Once
+	slots chan struct{}
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { <-c.slots })
+	return c.Conn.Close()
+}
