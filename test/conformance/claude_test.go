@@ -24,7 +24,7 @@ func init() {
 			if err != nil {
 				f.t.Fatal(err)
 			}
-			path := filepath.Join(f.dir, "mcp.json")
+			path := f.toolsFile()
 			write(f.t, path, string(config))
 			return []string{"--mcp-config", path, "--strict-mcp-config", "--allowedTools", "mcp__agency"}
 		},

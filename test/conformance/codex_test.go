@@ -32,7 +32,7 @@ func init() {
 		tools: func(f *fixture) []string {
 			return []string{
 				"-c", fmt.Sprintf("mcp_servers.agency.command=%q", f.binary), "-c", `mcp_servers.agency.args=["mcp"]`,
-				"-c", `mcp_servers.agency.env_vars=["AGENCY_HOME","AGENCY_CONFIG","AGENCY_RUN_ID","AGENCY_ATTEMPT","AGENCY_TOKEN","AGENCY_WORKTREE"]`,
+				"-c", `mcp_servers.agency.env_vars=["AGENCY_HOME","AGENCY_CONFIG","AGENCY_RUN_ID","AGENCY_ATTEMPT","AGENCY_TOKEN","AGENCY_WORKTREE","AGENCY_SOCKET","AGENCY_SANDBOX"]`,
 				"-c", `mcp_servers.agency.default_tools_approval_mode="approve"`,
 			}
 		},

@@ -147,6 +147,9 @@ func (f *fixture) start(a agent, flags ...string) api.Run {
 	return run
 }
 
+// toolsFile returns the path of the file in which an agent may find the tools of agency mcp.
+func (f *fixture) toolsFile() string { return filepath.Join(f.dir, "mcp.json") }
+
 // explain logs everything known about a run whose test failed.
 func (f *fixture) explain(run api.Run) {
 	for _, args := range [][]string{{"show"}, {"events", "--run"}, {"logs"}, {"logs", "--stderr"}} {

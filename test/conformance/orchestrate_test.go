@@ -2,7 +2,9 @@ package conformance_test
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +23,7 @@ func TestOrchestrate(t *testing.T) {
 		input        map[string]any
 		answer       string // in the request that follows
 	}{
-		{"agency config list runners presets", "config_list", map[string]any{}, "scripted"},
+		{"agency config list runners presets", "config_list", map[string]any{}, "installed"},
 		{"agency run create start an agent on a task", "run_create", map[string]any{"name": "hand", "runner": "scripted", "prompt": worker}, "queued"},
 		{"agency messages poll inbox", "messages_poll", map[string]any{"wait_seconds": 50}, "worker.needs_input"},
 		{"agency run send type a message", "run_send", map[string]any{"run": "hand", "text": "blue"}, "delivered"},
@@ -36,47 +38,58 @@ func TestOrchestrate(t *testing.T) {
 		if configure == nil {
 			continue
 		}
-		t.Run(runner, func(t *testing.T) {
-			t.Parallel()
-			binary, a := installed(t, runner)
-			scenario, answers := modelserver.Scenario{}, map[int]string{}
-			for _, s := range steps {
-				if a.searchesTools {
-					scenario = append(scenario, modelserver.Turn{Search: s.search})
+		for name, flags := range map[string][]string{runner: nil, runner + " in a sandbox": {"--sandbox", "process"}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				if _, err := exec.LookPath("bwrap"); err != nil && len(flags) > 0 {
+					t.Skip("bubblewrap is not installed: make deps")
 				}
-				scenario = append(scenario, modelserver.Turn{Call: &modelserver.Call{Tool: s.tool, Input: s.input}})
-				answers[len(scenario)] = s.answer
-			}
-			f := newFixture(t, binary, a, append(scenario, modelserver.Turn{Text: "All done."}))
-			script, err := filepath.Abs("../agent/agent.sh")
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.addConfig(fmt.Sprintf("[mcp]\nallow = [\"custom\"]\n\n[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", script))
-			run := f.start(a, append([]string{"--headless", "--name", "boss", "--"}, configure(f)...)...)
-			for turn := range len(scenario) + 1 {
-				if body := f.body(turn); !strings.Contains(body, answers[turn]) {
-					t.Fatalf("request %d says nothing of %q:\n%s", turn, answers[turn], body[max(0, len(body)-3000):])
+				binary, a := installed(t, runner)
+				scenario, answers := modelserver.Scenario{}, map[int]string{}
+				for _, s := range steps {
+					if a.searchesTools {
+						scenario = append(scenario, modelserver.Turn{Search: s.search})
+					}
+					scenario = append(scenario, modelserver.Turn{Call: &modelserver.Call{Tool: s.tool, Input: s.input}})
+					answers[len(scenario)] = s.answer
 				}
-			}
-			if run, _ = f.wait(run); run.Summary != "All is collected" {
-				t.Errorf("got %s, %q", run.Status, run.Summary)
-			}
-			f.removedOnly("hand")
-		})
+				f := newFixture(t, binary, a, append(scenario, modelserver.Turn{Text: "All done."}))
+				script, err := filepath.Abs("../agent/agent.sh")
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.addConfig(fmt.Sprintf("[mcp]\nallow = [\"custom\"]\n\n[runners.custom.scripted]\nexec = %q\ndefault_args = [\"{prompt_file}\"]\n", script))
+				// It needs the key of its model, and the file of its tools.
+				f.addConfig(fmt.Sprintf("\n[sandbox]\nenv = [\"SCRIPTED_KEY\"]\nread = [%q]\n", f.toolsFile()))
+				run := f.start(a, slices.Concat([]string{"--headless", "--name", "boss"}, flags, []string{"--"}, configure(f))...)
+				for turn := range len(scenario) + 1 {
+					if body := f.body(turn); !strings.Contains(body, answers[turn]) {
+						t.Fatalf("request %d says nothing of %q:\n%s", turn, answers[turn], body[max(0, len(body)-3000):])
+					}
+				}
+				if run, _ = f.wait(run); run.Summary != "All is collected" {
+					t.Errorf("got %s, %q", run.Status, run.Summary)
+				}
+				f.removedOnly("hand", run.Sandbox)
+			})
+		}
 	}
 }
 
-// removedOnly checks that of two runs the named one was removed.
-func (f *fixture) removedOnly(name string) {
+// removedOnly checks that of two runs, in the same sandbox, the named one was removed.
+func (f *fixture) removedOnly(name string, in agency.SandboxLevel) {
 	f.t.Helper()
 	var left api.ListRunsResponse
 	if f.agency(&left, "ls", "--all"); len(left.Runs) != 2 {
 		f.t.Fatalf("got %+v", left.Runs)
 	}
 	for i := range left.Runs {
-		if r := &left.Runs[i]; (r.Name == name) != (r.RemovedAt != nil) {
+		r := &left.Runs[i]
+		if (r.Name == name) != (r.RemovedAt != nil) {
 			f.t.Errorf("%s was removed at %v", r.Name, r.RemovedAt)
+		}
+		if r.Sandbox != in {
+			f.t.Errorf("%s was in the sandbox %s, not %s", r.Name, r.Sandbox, in)
 		}
 	}
 }
