@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/trace"
 )
 
@@ -264,7 +265,7 @@ func (c call) command(ctx context.Context) *exec.Cmd {
 
 // once runs git for a call once and returns its answer.
 func (g *program) once(ctx context.Context, c call) (string, error) {
-	late := fmt.Errorf("no answer within %s: %w", g.timeout, context.DeadlineExceeded)
+	late := duration.Over("no answer", g.timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, g.timeout, late)
 	defer cancel()
 	cmd := c.command(ctx)

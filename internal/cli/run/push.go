@@ -18,6 +18,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
+	"agency/internal/duration"
 	"agency/internal/file"
 	"agency/internal/forge"
 	"agency/internal/plain"
@@ -40,7 +41,7 @@ func (o *remoteOptions) flags(cmd *cobra.Command) {
 
 // bounded returns a context that ends at the time limit.
 func (o *remoteOptions) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("no end within %s: %w", o.limit, context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, o.limit, duration.Over("no end", o.limit))
 }
 
 // inTime returns the error of a command, as E_WAIT_TIMEOUT when the time limit is what ended it.
