@@ -56,7 +56,7 @@ const (
 	// lookEvery is how often the daemon checks that its lock and socket still exist, and whether its
 	// configuration changed. A client that finds no socket starts a second daemon, which waits for
 	// longer than this.
-	lookEvery = 2 * time.Second
+	lookEvery = 3 * time.Second
 )
 
 // Daemon is the supervising process of one data root.
@@ -105,7 +105,7 @@ type Daemon struct {
 	listener *listener     // the newest one
 	unheard  string        // the last reported reason why the socket could not be made again
 	stopping chan struct{} // closed when no more connections are accepted, to end requests that wait
-	looks    chan struct{} // has one when the configuration is to be looked at
+	looks    chan struct{} // has one when the configuration is to be read again
 }
 
 // SchemaVersion returns the newest version of the record that a daemon of this program can read.
@@ -344,9 +344,11 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	for serving := true; serving; {
 		select {
 		case <-look.C:
-			select {
-			case d.looks <- struct{}{}:
-			default: // the previous look has not ended
+			if d.needsReload() { // another goroutine is woken only then
+				select {
+				case d.looks <- struct{}{}:
+				default: // the previous look has not ended
+				}
 			}
 			_ = d.checkOwn() // it has logged the error
 			if d.listenAgain(ctx) {

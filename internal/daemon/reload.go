@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,8 +23,8 @@ type active struct {
 	at      time.Time // when cfg was read
 	problem error     // why a newer file is not used
 
-	reading sync.Mutex // held while a file is read and applied, so that a later caller finds it applied
-	mute    bool       // guarded by reading: the channels could not be started yet
+	reading sync.Mutex  // held while a file is read and applied, so that a later caller finds it applied
+	mute    atomic.Bool // the channels could not be started yet
 }
 
 // stamp identifies a state of a file; zero means no file.
@@ -70,9 +71,19 @@ func (a *active) state(started *config.Config) api.DaemonConfig {
 	return s
 }
 
-// watchConfig reloads the configuration file whenever it has changed when the daemon looks around,
-// until ctx ends. A look is one system call, and finds changes that a watch would miss: a folder that
-// did not exist, a link with a new target, a file system that reports nothing.
+// needsReload reports whether reload has something to do. It is one system call, and finds changes
+// that a watch would miss: a folder that did not exist, a link with a new target, a file system that
+// reports nothing.
+func (d *Daemon) needsReload() bool {
+	now := stampOf(d.Config.Path)
+	a := &d.active
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return now != a.stamp || a.mute.Load()
+}
+
+// watchConfig reloads the configuration file whenever a look of the daemon finds that it has changed,
+// until ctx ends.
 func (d *Daemon) watchConfig(ctx context.Context) {
 	if d.Load == nil {
 		return
@@ -103,7 +114,7 @@ func (d *Daemon) reload(ctx context.Context) {
 	a.stamp = now
 	a.mu.Unlock()
 	if same {
-		if a.mute {
+		if a.mute.Load() {
 			d.startChannels(ctx)
 		}
 		return
@@ -151,8 +162,7 @@ func (d *Daemon) apply(ctx context.Context, old, cfg *config.Config) {
 // the next check of the configuration tries again.
 func (d *Daemon) startChannels(ctx context.Context) {
 	err := d.notifier.Load().Start(ctx)
-	if err != nil && !d.active.mute { // log it once
+	if was := d.active.mute.Swap(err != nil); err != nil && !was { // log it once
 		d.Log.Error("start the channels", "err", err)
 	}
-	d.active.mute = err != nil
 }
