@@ -83,12 +83,12 @@ type Launch struct {
 	Lock       string     `json:"lock"`        // the file whose kernel lock the daemon holds
 	// Confined means that Argv starts a sandbox, and the runner below it.
 	Confined bool `json:"confined,omitempty"`
-	// Relays means that the sandbox passes a listener on which the wrapper takes the agent's requests
-	// to the daemon.
-	Relays bool `json:"relays,omitempty"`
-	// Around is the environment outside the sandbox: the runs that the agent starts are based on it.
+	// Relay is the folder that the sandbox has for RelaySocket, on which the wrapper takes the agent's
+	// requests to the daemon; empty for an agent without that.
+	Relay string `json:"relay,omitempty"`
+	// Outer is the environment outside the sandbox: the runs that the agent starts are based on it.
 	// It is nil without a sandbox.
-	Around Environ `json:"around,omitzero"`
+	Outer Environ `json:"outer,omitzero"`
 	// Hosts are what the runner reaches through the wrapper's proxy; nil for a sandbox without one.
 	Hosts []string `json:"hosts,omitzero"`
 	// Ports are those of the runner's container that the wrapper opens on the machine.
@@ -117,6 +117,9 @@ type Launch struct {
 	Waits    bool          `json:"waits,omitempty"` // the runner starts when the daemon lets it
 	Trace    bool          `json:"trace,omitempty"` // the wrapper times its steps
 }
+
+// RelaySocket is the socket in Launch.Relay.
+const RelaySocket = "agencyd.sock"
 
 // AttemptMark returns the variables with which the environment of every process of an attempt
 // begins, and of no other process.

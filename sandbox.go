@@ -42,14 +42,14 @@ func (l SandboxLevel) Shares() bool {
 	return l == SandboxLandlock || l == SandboxProcess && runtime.GOOS == "darwin"
 }
 
-// CheckoutHooks are the hooks that git may run while it makes a worktree.
-type CheckoutHooks int
+// CheckoutPrograms are the programs that git may run while it makes a worktree.
+type CheckoutPrograms int
 
-// The hooks, each with those before it.
+// The programs. Each includes the ones before it.
 const (
-	NoHooks  CheckoutHooks = iota
-	OwnHooks               // of the user, in .git/hooks or a folder with an absolute path
-	AllHooks               // those that come with the files too
+	NoPrograms  CheckoutPrograms = iota // neither hooks nor filters: files come as they are stored
+	OwnPrograms                         // filters, and hooks in .git/hooks or a folder with an absolute path
+	AllPrograms                         // hooks that come with the files, too
 )
 
 // Network is what an agent in a sandbox reaches.
@@ -144,6 +144,7 @@ func (s Sandbox) Enforces() []string {
 		"repository: its own branch alone changes; other branches, hooks and configuration stay",
 		"processes: it sees and signals its own alone, and they end with the run",
 		"environment: it has the variables of the agent and [sandbox] env",
+		"agency: it asks about itself and what it started alone, through its wrapper",
 	}
 	switch s.Network {
 	case NetworkNone:
@@ -174,6 +175,7 @@ func (s Sandbox) enforcesByRules() []string {
 		"processes: " + processes,
 		"environment: it has the variables of the agent and [sandbox] env",
 		"sockets: " + sockets,
+		"agency: it reports, and has no way to the daemon",
 	}
 	if s.Network == NetworkNone {
 		list = append(list, "network: none")
@@ -313,7 +315,7 @@ type Confinement struct {
 	Own      string   // folder for those of SandboxState.Own
 	Hosts    []string // that it reaches with the network allow
 	Ports    []int    // that the machine reaches
-	Relays   bool     // it reaches what the policy allows it of the daemon
+	Relay    string   // folder of the socket on which its wrapper takes requests to the daemon; empty for none
 }
 
 // Refusal is a host that an agent asked for and did not get.

@@ -191,6 +191,11 @@ func (s *Spec) checkRunner() error {
 	if s.Runner.Kind == Custom && s.Runner.Name == "" {
 		return bad("a custom runner needs a name").WithHint("name one of the [runners.custom.NAME] tables of the configuration")
 	}
+	for _, word := range []string{s.Runner.Name, s.Runner.Model} {
+		if strings.ContainsFunc(word, unicode.IsControl) || !utf8.ValidString(word) {
+			return bad("the runner or the model %q holds a control character", word)
+		}
+	}
 	if strings.HasPrefix(s.Runner.Model, "-") {
 		return bad("the model %q begins with a dash", s.Runner.Model)
 	}

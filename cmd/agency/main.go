@@ -57,7 +57,7 @@ func run() int {
 		SchemaVersion: daemon.SchemaVersion,
 		SpawnDaemon: func(ctx context.Context, cfg *config.Config, configPath string, env []string) error {
 			if os.Getenv(agency.SandboxVariable) != "" {
-				return awaitOutside(cfg.Socket)
+				return agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox cannot start a daemon")
 			}
 			return daemon.Spawn(ctx, cfg, exe, configPath, env)
 		},
@@ -81,17 +81,6 @@ func run() int {
 		},
 	}
 	return app.Main(ctx, os.Args[1:])
-}
-
-// awaitOutside is what a client in a sandbox can do for a missing daemon: nothing, while the wrapper
-// relays what it asks, since clients outside start one; it asks again. It returns
-// E_PERMISSION_DENIED where the sandbox has no relay.
-func awaitOutside(socket string) error {
-	if _, err := os.Lstat(socket); err == nil {
-		return nil
-	}
-	return agency.Errorf(agency.CodePermissionDenied, "an agent in this sandbox cannot reach the daemon; what works here is agency report").
-		WithHint("an agent that runs others needs another sandbox level: docs/sandbox.md")
 }
 
 // part runs the program as one of the processes that agency itself starts, if the arguments say so.

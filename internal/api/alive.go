@@ -20,6 +20,9 @@ const (
 	missedHeartbeats = int(readTimeout / heartbeatEvery)
 )
 
+// Answers reports whether a daemon answers.
+func (c *Client) Answers(ctx context.Context) bool { return c.alive(ctx, readTimeout) == nil }
+
 // alive returns nil when the daemon accepts requests, and ErrSilent when it does not within a time.
 func (c *Client) alive(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, silentFor(within))

@@ -43,6 +43,8 @@ type Client struct {
 	Trace *trace.Trace
 	// Header is sent with each request; it may be nil.
 	Header http.Header
+	// Refuse, if not nil, is what every call returns: there is no way to a daemon from here.
+	Refuse error
 
 	http     http.Client
 	met      atomic.Bool // a daemon of this version has answered, or was lost with a request
@@ -182,6 +184,9 @@ func left(ms int64, passed time.Duration) int64 {
 // client has met a daemon of its own version: then the other one is an upgrade, which serves this
 // client as far as the operation is the same.
 func (c *Client) withDaemon(ctx context.Context, again bool, timeout time.Duration, send func() error) error {
+	if c.Refuse != nil {
+		return c.Refuse
+	}
 	row := inARow{timeout: timeout}
 	for silent, replaced := false, 0; ; {
 		began, outlived := time.Now(), c.outlived.Load()

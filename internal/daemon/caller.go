@@ -31,6 +31,6 @@ func withCaller(r *http.Request) context.Context {
 	pid, _ := r.Context().Value(peerKey{}).(int)
 	return policy.WithClaim(r.Context(), &policy.Claim{
 		Caller: supervisor.Caller{Run: agency.RunID(r.Header.Get(api.RunHeader)), Attempt: attempt, Token: r.Header.Get(api.TokenHeader)},
-		Tools:  r.Header.Get(api.ToolsHeader) != "", Inside: r.Header.Get(api.InsideHeader) != "", PID: pid,
+		Tools:  r.Header.Get(api.ToolsHeader) != "", FromSandbox: r.Header.Get(api.InsideHeader) != "", PID: pid,
 	})
 }

@@ -251,7 +251,7 @@ func (d *Daemon) build() {
 	d.lander = d.newLander()
 	d.finder = scheduler.Finder{Store: d.store, Discover: d.git.Discover}
 	d.policy = policy.New(policy.Deps{
-		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(),
+		Store: d.store, Records: d.sup.Records, Callers: d.sup.Callers, Runs: d.sup.Live, Discover: d.git.Discover, LookUp: d.finder.LookUp, Config: d.active.config, Serving: d.serving(), Now: d.clock.Now,
 	})
 	d.notifier.Store(d.newNotifier(&d.Config.Notify))
 	d.dog, d.timers = d.newWatchdog(), watchdog.NewTimers(workers{d.sup, d.agents().Leads}, d.store, d.Log, d.clock.Now)

@@ -54,14 +54,8 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 		return api.CreateRunResponse{}, err
 	}
 	defer free()
-	if by := may.Inside(); by != nil {
-		// It starts runs from what it committed.
-		if _, err := o.sup.Repos.Of(ctx, by); err != nil {
-			return api.CreateRunResponse{}, err
-		}
-	}
 	end := trace.Begin(ctx, "locate the repository")
-	at, err := o.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
+	at, err := o.locate(ctx, may.Sandboxed(), &req)
 	end()
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -74,12 +68,24 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 		return api.CreateRunResponse{}, err
 	}
 	r, warnings, err := o.sup.CreateRun(ctx, supervisor.NewRun{
-		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings, Inside: may.Inside(),
+		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings, AskedBy: may.Sandboxed(),
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
 	}
 	return api.CreateRunResponse{Run: runResponse(o.sup, r).Run, Warnings: warnings}, nil
+}
+
+// locate returns where a run begins. by is the run in a sandbox whose agent asks for it; nil for all
+// others.
+func (o runOperations) locate(ctx context.Context, by *agency.Run, req *api.CreateRunRequest) (*supervisor.Place, error) {
+	if by == nil {
+		return o.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
+	}
+	if _, err := o.sup.Repos.Of(ctx, by); err != nil { // it starts runs from what it committed
+		return nil, err
+	}
+	return o.sup.Projects.LocateInside(ctx, by, req.Spec.BaseRef)
 }
 
 func (o runOperations) resumeRun(ctx context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
@@ -109,7 +115,7 @@ func (o runOperations) resumeRun(ctx context.Context, req api.ResumeRunRequest) 
 	}
 	resumed, err := o.sup.ResumeRun(ctx, supervisor.ResumeRequest{
 		Ref: string(r.ID), Prompt: req.Prompt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
-		Set: req.Set, Env: req.Env, Settings: settings, Inside: may.Inside() != nil,
+		Set: req.Set, Env: req.Env, Settings: settings, FromSandbox: may.Sandboxed() != nil,
 	})
 	if err != nil {
 		return api.ResumeRunResponse{}, err

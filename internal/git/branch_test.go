@@ -17,7 +17,7 @@ func undoable(t *testing.T) (g *git.Git, repo agency.Repo, path, commit string) 
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "repo"))
 	check(t, err)
 	path, commit = filepath.Join(base, "r_1"), sh(t, repo.Root, "rev-parse", "HEAD")
-	check(t, g.AddWorktree(t.Context(), repo, path, "fix", commit, agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "fix", commit, agency.OwnPrograms))
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 	return g, repo, path, commit
 }

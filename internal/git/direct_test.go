@@ -19,7 +19,7 @@ func addTraced(t *testing.T, g *git.Git, root, path string) []string {
 	repo, err := g.Discover(t.Context(), root)
 	check(t, err)
 	steps := trace.New("test")
-	check(t, g.AddWorktree(trace.With(t.Context(), steps), repo, path, "agency/x", sh(t, root, "rev-parse", "HEAD"), agency.OwnHooks))
+	check(t, g.AddWorktree(trace.With(t.Context(), steps), repo, path, "agency/x", sh(t, root, "rev-parse", "HEAD"), agency.OwnPrograms))
 	names := []string{}
 	for _, span := range steps.Spans() {
 		names = append(names, span.Name)
@@ -93,7 +93,7 @@ func TestAddWorktreeByOneGitFails(t *testing.T) {
 			g, repo := setup(t)
 			sh(t, repo.Root, "branch", taken)
 			path := filepath.Join(tempDir(t), "r_1")
-			if err := g.AddWorktree(t.Context(), repo, path, "agency/x", sh(t, repo.Root, "rev-parse", "HEAD"), agency.OwnHooks); err == nil {
+			if err := g.AddWorktree(t.Context(), repo, path, "agency/x", sh(t, repo.Root, "rev-parse", "HEAD"), agency.OwnPrograms); err == nil {
 				t.Error("it was made")
 			}
 			sh(t, repo.Root, "branch", "-D", taken)

@@ -160,7 +160,7 @@ func TestTimeoutEndsHooks(t *testing.T) {
 	pidFile := filepath.Join(repo.CommonDir, "pid")
 	hook(t, repo, "post-checkout", `trap "" TERM; echo $$ > "`+pidFile+`"; sleep 1000 & wait; sleep 1000`)
 	path := filepath.Join(tempDir(t), "wt")
-	err := git.New(5*time.Second, scratch, scratch).AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks)
+	err := git.New(5*time.Second, scratch, scratch).AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms)
 	wantCode(t, err, agency.CodeWorktreeFailed)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v, want one that wraps context.DeadlineExceeded", err)
@@ -192,7 +192,7 @@ func TestLingeringHook(t *testing.T) {
 	g, repo := setup(t)
 	pidFile := filepath.Join(repo.CommonDir, "pid")
 	hook(t, repo, "post-checkout", `sleep 1000 & echo $! > "`+pidFile+`"`)
-	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(tempDir(t), "wt"), "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(tempDir(t), "wt"), "b", "HEAD", agency.OwnPrograms))
 	data, err := os.ReadFile(pidFile)
 	check(t, err)
 	check(t, exec.Command("kill", strings.TrimSpace(string(data))).Run())

@@ -34,7 +34,7 @@ func newHostile(t *testing.T) *hostile {
 	h := &hostile{t: t, g: g, repo: repo, path: filepath.Join(tempDir(t), "r1"), ran: filepath.Join(tempDir(t), "ran")}
 	h.admin = filepath.Join(repo.CommonDir, "worktrees", "r1")
 	h.base = sh(t, repo.Root, "rev-parse", "HEAD")
-	check(t, g.AddWorktree(t.Context(), repo, h.path, "agency/r1", h.base, agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, h.path, "agency/r1", h.base, agency.OwnPrograms))
 	program := filepath.Join(filepath.Dir(h.ran), "evil")
 	check(t, fixture.WriteProgram(program, "#!/bin/sh\n: > '"+h.ran+"'\ncat\n"))
 	h.evil = program

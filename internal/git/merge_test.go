@@ -14,7 +14,7 @@ import (
 func worktree(t *testing.T, g *git.Git, repo agency.Repo, branch string) string {
 	t.Helper()
 	path := filepath.Join(tempDir(t), branch)
-	check(t, g.AddWorktree(t.Context(), repo, path, branch, "main", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, branch, "main", agency.OwnPrograms))
 	return path
 }
 

@@ -73,7 +73,7 @@ func TestSnapshot(t *testing.T) {
 	write(t, filepath.Join(repo.CommonDir, "info", "exclude"), "*.ignored\n")
 	check(t, os.RemoveAll(filepath.Join(repo.CommonDir, "hooks", "reference-transaction")))
 	path := filepath.Join(tempDir(t), "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	hook(t, repo, "reference-transaction", `echo ran >> "`+filepath.Join(repo.CommonDir, "hooks-ran")+`"; exit 1`)
 	_ = os.Remove(filepath.Join(repo.CommonDir, "hooks-ran"))
 
@@ -201,7 +201,7 @@ func TestSnapshotNested(t *testing.T) {
 	}
 	sh(t, repo.Root, "commit", "-qm", "submodules")
 	path := filepath.Join(tempDir(t), "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	sh(t, path, "submodule", "-q", "update", "--init")
 	in := func(parts ...string) string { return filepath.Join(append([]string{path}, parts...)...) }
 	write(t, in("m", "dirty", "a"), "changed")

@@ -79,20 +79,23 @@ func (g *Worktrees) plainCheckout(ctx context.Context, repo agency.Repo) (list [
 	return list, attributes, true, nil
 }
 
-// Filters returns the names of the filters that git may run when it writes files of a repository into a
-// worktree.
-func (g *Worktrees) Filters(ctx context.Context, repo agency.Repo) ([]string, error) {
+// withoutFilters returns settings with which git writes files into a worktree as they are stored.
+func (g *program) withoutFilters(ctx context.Context, repo agency.Repo) ([]string, error) {
 	list, err := g.effective(ctx, repo.CommonDir)
 	if err != nil {
 		return nil, fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
 	}
-	names := []string{}
+	settings := []string{}
 	for _, s := range list {
-		if section, sub, name := s.parts(); section == "filter" && (name == "smudge" || name == "process") && !slices.Contains(names, sub) {
-			names = append(names, sub)
+		if section, sub, name := s.parts(); section == "filter" && sub != "" {
+			value := ""
+			if name == "required" {
+				value = "false"
+			}
+			settings = append(settings, "filter."+sub+"."+name+"="+value)
 		}
 	}
-	return names, nil
+	return settings, nil
 }
 
 // effective returns the settings that count in a repository: the system's, the user's and its own.

@@ -86,7 +86,7 @@ func TestStandbyIsLikeANewWorktree(t *testing.T) {
 			g := newGit()
 			repo, commits := standbyRepo(t, g)
 			fresh, ahead := filepath.Join(tempDir(t), "fresh"), filepath.Join(tempDir(t), "ahead")
-			check(t, g.AddWorktree(t.Context(), repo, fresh, "agency/fresh", commits[1], agency.OwnHooks))
+			check(t, g.AddWorktree(t.Context(), repo, fresh, "agency/fresh", commits[1], agency.OwnPrograms))
 
 			check(t, g.AddStandby(t.Context(), repo, ahead, commits[from], free))
 			before, err := g.StandbyState(repo, ahead)

@@ -23,21 +23,24 @@ var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-tr
 // AddWorktree creates a branch at commit and a worktree for it at path, which must not exist or be
 // an empty folder. The branch tracks nothing, and the user's own checkout is not changed. A failure
 // leaves nothing behind. A crash may leave the branch, a worktree that Worktree does not count, and
-// git processes that work on with AGENCY_MAKING=path in their environment. Of
-// hooks it runs those that the caller chooses; repo.Hooks come with the files.
+// git processes that work on with AGENCY_MAKING=path in their environment. Git runs the programs that
+// the caller chooses; repo.Hooks are the hooks that come with the files.
 // The errors are E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
-func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, hooks agency.CheckoutHooks) error {
+func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, programs agency.CheckoutPrograms) error {
 	if _, err := os.Lstat(path); err == nil {
 		if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
 			return unmade(path, fs.ErrExist)
 		}
+	}
+	if programs == agency.NoPrograms {
+		return g.addByGit(ctx, repo, path, branch, commit, programs)
 	}
 	laid, err := g.layOut(ctx, repo, path, commit)
 	if err == nil && laid {
 		err = g.addDirect(ctx, repo, path, branch)
 	}
 	if err == nil && !laid {
-		return g.addByGit(ctx, repo, path, branch, commit, hooks)
+		return g.addByGit(ctx, repo, path, branch, commit, programs)
 	}
 	if err == nil {
 		return nil
@@ -58,13 +61,19 @@ func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, bra
 }
 
 // addByGit is AddWorktree where git has to make all of it.
-func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch, commit string, hooks agency.CheckoutHooks) error {
+func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch, commit string, programs agency.CheckoutPrograms) error {
 	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
 		return err
 	}
 	settings := slices.Clone(checkoutSettings)
 	switch {
-	case hooks == agency.NoHooks, repo.Hooks != "" && hooks == agency.OwnHooks:
+	case programs == agency.NoPrograms:
+		filters, err := g.withoutFilters(ctx, repo)
+		if err != nil {
+			return unmade(path, err)
+		}
+		settings = append(append(settings, "core.hooksPath=/dev/null", "core.fsmonitor=false"), filters...)
+	case repo.Hooks != "" && programs == agency.OwnPrograms:
 		settings = append(settings, "core.hooksPath=/dev/null")
 	case repo.Hooks != "":
 		settings = append(settings, "core.hooksPath="+filepath.Join(path, repo.Hooks))

@@ -33,7 +33,7 @@ func TestWorktreeLife(t *testing.T) {
 			path := filepath.Join(base, "worktrees", name)
 			commit := sh(t, repo.Root, "rev-parse", "HEAD~1")
 			wantWorktree(t, g, repo, path, "agency/x", false)
-			check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", commit, agency.OwnHooks))
+			check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", commit, agency.OwnPrograms))
 			wantWorktree(t, g, repo, path, "agency/x", true)
 			if got := sh(t, path, "rev-parse", "HEAD"); got != commit {
 				t.Errorf("the worktree is at %s, want %s", got, commit)
@@ -92,7 +92,7 @@ func TestAddWorktreeInBareRepository(t *testing.T) {
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "bare"))
 	check(t, err)
 	path := filepath.Join(base, "wt")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "main", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "main", agency.OwnPrograms))
 	wantWorktree(t, g, repo, path, "b", true)
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
 }
@@ -105,7 +105,7 @@ func TestAddWorktreeTracksNothing(t *testing.T) {
 	repo, err := g.Discover(t.Context(), filepath.Join(base, "clone"))
 	check(t, err)
 	sh(t, repo.Root, "config", "branch.autoSetupMerge", "always")
-	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(base, "wt"), "b", "origin/main", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, filepath.Join(base, "wt"), "b", "origin/main", agency.OwnPrograms))
 	if out, err := try(repo.Root, "rev-parse", "--verify", "b@{upstream}"); err == nil {
 		t.Errorf("the branch tracks %s", out)
 	}
@@ -119,7 +119,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		path := filepath.Join(tempDir(t), "wt")
 		sh(t, repo.Root, "branch", "mine")
-		wantCode(t, g.AddWorktree(t.Context(), repo, path, "mine", "HEAD", agency.OwnHooks), agency.CodeBranchExists)
+		wantCode(t, g.AddWorktree(t.Context(), repo, path, "mine", "HEAD", agency.OwnPrograms), agency.CodeBranchExists)
 		sh(t, repo.Root, "rev-parse", "--verify", "refs/heads/mine")
 	})
 	t.Run("path exists", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		path := filepath.Join(tempDir(t), "wt")
 		write(t, filepath.Join(path, "precious"), "")
-		wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks), agency.CodeWorktreeFailed)
+		wantCode(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms), agency.CodeWorktreeFailed)
 		if _, err := os.Lstat(filepath.Join(path, "precious")); err != nil {
 			t.Error(err)
 		}
@@ -139,7 +139,7 @@ func TestAddWorktreeFails(t *testing.T) {
 		g, repo := setup(t)
 		file := filepath.Join(tempDir(t), "file")
 		write(t, file, "")
-		wantCode(t, g.AddWorktree(t.Context(), repo, filepath.Join(file, "wt"), "b", "HEAD", agency.OwnHooks), agency.CodeWorktreeFailed)
+		wantCode(t, g.AddWorktree(t.Context(), repo, filepath.Join(file, "wt"), "b", "HEAD", agency.OwnPrograms), agency.CodeWorktreeFailed)
 		if entries, _ := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees")); len(entries) > 0 {
 			t.Errorf("git still knows %v", entries)
 		}
@@ -154,7 +154,7 @@ func TestAddWorktreeWhoseHookFails(t *testing.T) {
 		g, repo := setup(t)
 		hook(t, repo, "post-checkout", `printf 'first\nno \033[31mway\r\n' >&2; exit 3`)
 		path := filepath.Join(tempDir(t), "wt")
-		err := g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks)
+		err := g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms)
 		wantCode(t, err, agency.CodeWorktreeFailed)
 		e := agency.AsError(err)
 		if !strings.HasSuffix(e.Message, "hook post-checkout fails: no [31mway") || e.Hint == "" {
@@ -173,7 +173,7 @@ func TestAddWorktreeWhoseHookFails(t *testing.T) {
 			waitFor(t, "the hook", func() bool { _, err := os.Stat(ready); return err == nil })
 		}()
 		path := filepath.Join(tempDir(t), "wt")
-		err := g.AddWorktree(ctx, repo, path, "b", "HEAD", agency.OwnHooks)
+		err := g.AddWorktree(ctx, repo, path, "b", "HEAD", agency.OwnPrograms)
 		wantCode(t, err, agency.CodeWorktreeFailed)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error is %v, want one that wraps context.Canceled", err)
@@ -190,7 +190,7 @@ func TestAddWorktreesAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
-			if err := g.AddWorktree(t.Context(), repo, path(i), fmt.Sprintf("agency/%d", i), "HEAD", agency.OwnHooks); err != nil {
+			if err := g.AddWorktree(t.Context(), repo, path(i), fmt.Sprintf("agency/%d", i), "HEAD", agency.OwnPrograms); err != nil {
 				t.Error(err)
 			}
 		})
@@ -222,7 +222,7 @@ func TestRemoveWorktreeBesideAnother(t *testing.T) {
 		"failed to read " + repo.CommonDir + "/worktrees/other/commondir: Success",
 	} {
 		path := filepath.Join(tempDir(t), "wt")
-		check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+		check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 		check(t, fixture.WriteProgram(filepath.Join(bin, "git"), fmt.Sprintf(`#!/bin/sh
 case "$*" in *"worktree remove"*) rm %q; echo "fatal: %s" >&2; exit 128 ;; esac
 exec %q "$@"
@@ -239,7 +239,7 @@ func TestMovedWorktree(t *testing.T) {
 	t.Parallel()
 	g, repo := setup(t)
 	path, moved := filepath.Join(tempDir(t), "wt"), filepath.Join(tempDir(t), "else where")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	sh(t, path, "checkout", "-q", "--detach")
 	sh(t, repo.Root, "worktree", "move", path, moved)
 	at, err := g.Worktree(t.Context(), repo, path)
@@ -258,7 +258,7 @@ func TestWorktreeBehindALink(t *testing.T) {
 	base := tempDir(t)
 	path := filepath.Join(base, "data", "wt")
 	check(t, os.Mkdir(filepath.Dir(path), 0o700))
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	check(t, os.Rename(filepath.Join(base, "data"), filepath.Join(base, "moved")))
 	wantWorktree(t, g, repo, path, "b", false)
 	check(t, os.Symlink("moved", filepath.Join(base, "data")))
@@ -282,7 +282,7 @@ func TestUnfinishedWorktree(t *testing.T) {
 	made(false)
 	check(t, os.Mkdir(path, 0o700))
 	made(false)
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	made(true)
 	write(t, filepath.Join(repo.CommonDir, "worktrees", "wt", "locked"), "initializing")
 	wantWorktree(t, g, repo, path, "b", false)
@@ -306,11 +306,11 @@ func TestWorktreeCutOffAtItsBeginning(t *testing.T) {
 			t.Parallel()
 			g, repo := setup(t)
 			path, other := filepath.Join(tempDir(t), "wt"), filepath.Join(tempDir(t), "other")
-			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 			entry := filepath.Join(repo.CommonDir, "worktrees", "wt")
 			write(t, filepath.Join(entry, "locked"), "initializing")
 			check(t, left(entry))
-			check(t, g.AddWorktree(t.Context(), repo, other, "c", "HEAD", agency.OwnHooks))
+			check(t, g.AddWorktree(t.Context(), repo, other, "c", "HEAD", agency.OwnPrograms))
 			wantWorktree(t, g, repo, path, "b", false)
 			for at, branch := range map[string]string{path: "b", other: "c"} {
 				check(t, g.RemoveWorktree(t.Context(), repo, at))
@@ -352,7 +352,7 @@ func TestRemoveWorktree(t *testing.T) {
 			t.Parallel()
 			g, repo := setup(t)
 			path := filepath.Join(tempDir(t), "wt")
-			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+			check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 			c.prepare(t, repo, path)
 			err := g.RemoveWorktree(t.Context(), repo, path)
 			_, lost := os.Lstat(filepath.Join(path, "a"))
@@ -392,7 +392,7 @@ func TestRemoveWorktreeLeavesOthers(t *testing.T) {
 	g, repo := setup(t)
 	base := tempDir(t)
 	path, theirs := filepath.Join(base, "wt"), filepath.Join(base, "theirs")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	sh(t, repo.Root, "worktree", "add", "-q", "-b", "theirs", theirs)
 	check(t, os.Rename(theirs, theirs+".away"))
 	check(t, g.RemoveWorktree(t.Context(), repo, path))
@@ -405,7 +405,7 @@ func TestRepair(t *testing.T) {
 	g, repo := setup(t)
 	base := tempDir(t)
 	path := filepath.Join(base, "new\nline")
-	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnHooks))
+	check(t, g.AddWorktree(t.Context(), repo, path, "b", "HEAD", agency.OwnPrograms))
 	moved := filepath.Join(base, "moved")
 	check(t, os.Rename(repo.Root, moved))
 	repo, err := g.Discover(t.Context(), moved)

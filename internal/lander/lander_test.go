@@ -132,7 +132,7 @@ func newBench(t *testing.T) *bench {
 	g.Claims = filepath.Join(dir, "claims")
 	repo, err := g.Discover(t.Context(), b.checkout)
 	if err == nil {
-		err = g.AddWorktree(t.Context(), repo, b.worktree, "agency/work", "main", agency.OwnHooks)
+		err = g.AddWorktree(t.Context(), repo, b.worktree, "agency/work", "main", agency.OwnPrograms)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -67,8 +67,7 @@ func (s *Server) addActs(tools *toolset) error {
 			in.Run = run
 			return api.Call(ctx, s.Client, api.RemoveRun, in)
 		})),
-		addOther(tools, &api.Tool{Name: "config_list", Help: "The runners and presets that run_create can start, and which runner is the default."}, true,
-			func(context.Context, *sdk.CallToolRequest, api.Empty) (any, error) { return s.Configured() }),
+		s.addConfig(tools),
 		addKeys(tools, api.FlagRun, onRun(s, func(ctx context.Context, run string, in api.FlagRunRequest) (any, error) {
 			in.Run = run
 			resp, err := api.Call(ctx, s.Client, api.FlagRun, in)
@@ -87,6 +86,15 @@ answer you.`}, false,
 				})
 			}),
 	)
+}
+
+// addConfig serves what new runs can have. A sandbox does not have the user's configuration.
+func (s *Server) addConfig(tools *toolset) error {
+	if s.InSandbox {
+		return nil
+	}
+	return addOther(tools, &api.Tool{Name: "config_list", Help: "The runners and presets that run_create can start, and which runner is the default."}, true,
+		func(context.Context, *sdk.CallToolRequest, api.Empty) (any, error) { return s.Configured() })
 }
 
 func (s *Server) create(ctx context.Context, _ *sdk.CallToolRequest, in creation) (any, error) {

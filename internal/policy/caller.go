@@ -12,10 +12,10 @@ import (
 // Claim is the sender that a request names. The policy checks it once, when a decision depends on
 // it.
 type Claim struct {
-	Caller supervisor.Caller
-	Tools  bool // the tools of an agent sent the request
-	Inside bool // a wrapper relayed the request, for an agent in a sandbox
-	PID    int  // the process that connected; 0 when unknown
+	Caller      supervisor.Caller
+	Tools       bool // the tools of an agent sent the request
+	FromSandbox bool // a wrapper relayed the request, for an agent in a sandbox
+	PID         int  // the process that connected; 0 when unknown
 
 	once sync.Once
 	id   string

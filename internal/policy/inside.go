@@ -23,6 +23,9 @@ var insideTable = map[string]insideRule{
 		return p.resolveInside(ctx, by, &r.Run)
 	}),
 	api.WaitRuns.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.WaitRunsRequest) error {
+		if err := atMostInside("runs", len(r.Runs)); err != nil {
+			return err
+		}
 		for i := range r.Runs {
 			if err := p.resolveInside(ctx, by, &r.Runs[i]); err != nil {
 				return err
@@ -39,15 +42,11 @@ var insideTable = map[string]insideRule{
 	api.RemoveRun.Name:  aboutRun(func(r *api.RemoveRunRequest) *string { return &r.Run }),
 	api.FlagRun.Name:    aboutRun(func(r *api.FlagRunRequest) *string { return &r.Run }),
 	api.LogsPath:        aboutRun(func(q *api.LogsQuery) *string { return &q.Run }),
-	api.ReviewRun.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ReviewRunRequest) error {
-		r.Env, r.Config = nil, ""
-		return p.resolveInside(ctx, by, &r.Run)
-	}),
-	api.CreateRun.Name: inside(createInside),
+	api.CreateRun.Name:  inside(createInside),
 	api.ResumeRun.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ResumeRunRequest) error {
 		r.Env, r.Config = nil, ""
 		if len(r.Set) > 0 {
-			return refusedInside(by, "variables")
+			return refusedInside(by, "variables", "what the agent needs to know belongs in its prompt")
 		}
 		return p.resolveInside(ctx, by, &r.Run)
 	}),
@@ -61,12 +60,24 @@ var insideTable = map[string]insideRule{
 	api.AckAlerts.Name: inside(ackInside),
 
 	api.SendMessage.Name:  inside(sendInside),
-	api.PollMessages.Name: inside(func(context.Context, *Policy, *agency.Run, *api.PollMessagesRequest) error { return nil }),
-	api.AckMessages.Name:  inside(func(context.Context, *Policy, *agency.Run, *api.AckMessagesRequest) error { return nil }),
+	api.PollMessages.Name: anyRequest,
+	api.AckMessages.Name: inside(func(_ context.Context, _ *Policy, _ *agency.Run, r *api.AckMessagesRequest) error {
+		return atMostInside("messages", len(r.Messages))
+	}),
 	api.ListMessages.Name: inside(func(_ context.Context, _ *Policy, _ *agency.Run, r *api.ListMessagesRequest) error {
 		r.Recipient = "" // its own inbox
 		return nil
 	}),
+}
+
+// mostInside is how many things a request from a sandbox can name.
+const mostInside = 100
+
+func atMostInside(what string, n int) error {
+	if n > 0 && n <= mostInside {
+		return nil
+	}
+	return agency.Errorf(agency.CodeUsage, "%d %s are named, and from a sandbox it can be 1 to %d at once", n, what, mostInside)
 }
 
 func inside[Req any](check func(ctx context.Context, p *Policy, by *agency.Run, req *Req) error) insideRule {
@@ -74,6 +85,9 @@ func inside[Req any](check func(ctx context.Context, p *Policy, by *agency.Run, 
 		return check(ctx, p, by, req.(*Req))
 	}
 }
+
+// anyRequest is for operations that are about the sender alone.
+func anyRequest(context.Context, *Policy, *agency.Run, any) error { return nil }
 
 func aboutRun[Req any](ref func(*Req) *string) insideRule {
 	return func(ctx context.Context, p *Policy, by *agency.Run, req any) error {
@@ -84,18 +98,21 @@ func aboutRun[Req any](ref func(*Req) *string) insideRule {
 // isInside reports whether a request comes from a sandbox.
 func isInside(ctx context.Context) bool {
 	c, ok := ctx.Value(claimKey{}).(*Claim)
-	return ok && c.Inside
+	return ok && c.FromSandbox
 }
 
 // allowInside refuses what an agent in a sandbox may not ask for.
 func (p *Policy) allowInside(ctx context.Context, by *agency.Run, operation string, req any) error {
 	rule, ok := insideTable[operation]
+	claim, _ := ctx.Value(claimKey{}).(*Claim)
 	switch {
 	case by == nil:
 		return agency.Errorf(agency.CodePermissionDenied, "a request from a sandbox names no run")
+	case claim.Caller.Attempt != by.Attempt.Number || by.RemovedAt != nil:
+		return agency.Errorf(agency.CodePermissionDenied, "the attempt %d of %s is over", claim.Caller.Attempt, by.Ref())
 	case !ok:
-		return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s from its sandbox", by.Ref(), strings.TrimPrefix(operation, "/v1/")).
-			WithDetail("operation", operation).WithHint("docs/policy.md lists what it may do; ask the user: agency report needs-input")
+		return agency.Errorf(agency.CodePermissionDenied, "%q does not work in a sandbox", strings.TrimPrefix(operation, "/v1/")).
+			WithDetail("operation", operation).WithHint("%s", api.InsideHint)
 	}
 	return rule(ctx, p, by, req)
 }
@@ -141,37 +158,71 @@ func (p *Policy) Sees(ctx context.Context) (func(*agency.Run) (bool, error), err
 	if err != nil {
 		return nil, err
 	}
-	return func(r *agency.Run) (bool, error) { return p.seesInside(ctx, by, r) }, nil
+	known := map[string]bool{by.Owner: false} // by the owner of a run
+	return func(r *agency.Run) (seen bool, err error) {
+		if r.ID == by.ID {
+			return true, nil
+		}
+		seen, is := known[r.Owner]
+		if !is {
+			seen, err = p.seesInside(ctx, by, r)
+			known[r.Owner] = seen
+		}
+		return seen, err
+	}, nil
 }
 
+// branchInside begins the names of branches that an agent in a sandbox may make: others could be taken
+// for refs of the user's.
+const branchInside = "agency/"
+
 // createInside lets an agent in a sandbox start runs in its repository, from its worktree. What a
-// spec can name beside that, agency would read outside, or pass on to a run that has more than it.
+// spec can name beside that, agency would read outside, or pass on to a run that has more than it:
+// presets have variables, and each coding agent credentials and hosts of its own.
 func createInside(_ context.Context, _ *Policy, by *agency.Run, r *api.CreateRunRequest) error {
 	r.Dir, r.Env, r.Config = by.Worktree, nil, ""
 	s := &r.Spec
+	const ask = "ask the user: agency report needs-input --summary ..."
 	switch {
+	case by.Attempt.StopRequestedAt != nil:
+		return agency.Errorf(agency.CodePermissionDenied, "%s is being stopped, and may start nothing", by.Ref())
 	case s.Repo != "":
-		return refusedInside(by, "a repository")
+		return refusedInside(by, "a repository", "the run starts in that of "+by.Ref())
+	case s.Preset != "":
+		return refusedInside(by, "a preset", "name a runner and a model, and say the role in the prompt")
 	case s.Prompt.Path != "":
-		return refusedInside(by, "the file of a prompt")
+		return refusedInside(by, "the file of a prompt", "agency run --prompt-file reads a file and sends its text")
 	case len(s.Inputs) > 0:
-		return refusedInside(by, "inputs")
+		return refusedInside(by, "inputs", "leave them out")
 	case len(s.Env) > 0:
-		return refusedInside(by, "variables")
+		return refusedInside(by, "variables", "what the agent needs to know belongs in its prompt")
 	case len(s.Hosts) > 0:
-		return refusedInside(by, "hosts")
+		return refusedInside(by, "hosts", ask)
+	case s.Branch != "" && !strings.HasPrefix(s.Branch, branchInside):
+		return refusedInside(by, "a branch outside of "+branchInside, "--branch "+branchInside+"NAME")
+	}
+	if s.Runner.Kind == "" {
+		s.Runner.Kind, s.Runner.Name = by.Runner.Kind, by.Runner.Name
+		if by.Runner.Kind != agency.Custom {
+			s.Runner.Name = ""
+		}
+	}
+	if s.Runner.Kind != by.Runner.Kind && s.Runner.Kind != agency.Shell && s.Runner.Kind != agency.Custom {
+		return refusedInside(by, "another coding agent", ask)
 	}
 	return nil
 }
 
-func refusedInside(by *agency.Run, what string) error {
-	return agency.Errorf(agency.CodePermissionDenied, "%s may not name %s for a run from its sandbox", by.Ref(), what).
-		WithHint("leave them out; what the agent needs to know belongs in its prompt")
+func refusedInside(by *agency.Run, what, wayOut string) error {
+	return agency.Errorf(agency.CodePermissionDenied, "%s may not name %s for a run from its sandbox", by.Ref(), what).WithHint("%s", wayOut)
 }
 
 // ackInside lets an agent in a sandbox acknowledge alerts about what it started.
 func ackInside(ctx context.Context, p *Policy, by *agency.Run, r *api.AckAlertRequest) error {
 	r.Dir = ""
+	if err := atMostInside("alerts", len(r.Alerts)); err != nil {
+		return err
+	}
 	alerts, err := p.Store.Alerts(ctx, agency.AlertFilter{IDs: r.Alerts, Resolved: true})
 	if err != nil {
 		return err

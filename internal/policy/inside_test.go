@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +23,7 @@ func (c *court) boxed(t *testing.T) (by, child *agency.Run, _ context.Context) {
 	t.Helper()
 	by = c.runIn(t, agency.Sandbox{Level: agency.SandboxProcess, Network: agency.NetworkAllow}, "boxed", "repo", string(c.owner.ID), "orchestrator")
 	child = c.run(t, "child", "repo", string(c.run(t, "helper", "repo", string(by.ID)).ID))
-	return by, child, WithClaim(t.Context(), &Claim{Inside: true, Caller: supervisor.Caller{Run: by.ID, Attempt: 1, Token: by.Name}})
+	return by, child, WithClaim(t.Context(), &Claim{FromSandbox: true, Caller: supervisor.Caller{Run: by.ID, Attempt: 1, Token: by.Name}})
 }
 
 // What an agent in a sandbox can ask for is what the relay passes on, and what docs/policy.md lists.
@@ -104,8 +105,8 @@ func TestInsideClaims(t *testing.T) {
 	c := newCourt(t)
 	by, _, _ := c.boxed(t)
 	for name, claim := range map[string]*Claim{
-		"no token":    {Inside: true},
-		"the user":    {Inside: true, Tools: true},
+		"no token":    {FromSandbox: true},
+		"the user":    {FromSandbox: true, Tools: true},
 		"another way": {Caller: supervisor.Caller{Run: by.ID, Attempt: 1, Token: by.Name}},
 	} {
 		if err := c.Allow(WithClaim(t.Context(), claim), api.CreateSession.Name, c.request(api.CreateSession.Name)); !agency.IsCode(err, agency.CodePermissionDenied) {
@@ -121,24 +122,55 @@ func TestInsideCreates(t *testing.T) {
 	c := newCourt(t)
 	by, _, ctx := c.boxed(t)
 	for name, spec := range map[string]agency.Spec{
-		"a repository": {Repo: "/other"},
-		"a file":       {Prompt: agency.SpecPrompt{Path: "/home/u/.ssh/id_rsa"}},
-		"inputs":       {Inputs: []agency.SpecInput{{Path: ".env"}}},
-		"variables":    {Env: []string{"PATH=/evil"}},
-		"hosts":        {Hosts: []string{"example.com"}},
+		"a repository":  {Repo: "/other"},
+		"a preset":      {Preset: "deploy"},
+		"another agent": {Runner: agency.SpecRunner{Kind: "codex"}},
+		"a branch":      {Branch: "origin/main"},
+		"a file":        {Prompt: agency.SpecPrompt{Path: "/home/u/.ssh/id_rsa"}},
+		"inputs":        {Inputs: []agency.SpecInput{{Path: ".env"}}},
+		"variables":     {Env: []string{"PATH=/evil"}},
+		"hosts":         {Hosts: []string{"example.com"}},
 	} {
 		if err := c.allowInside(ctx, by, api.CreateRun.Name, &api.CreateRunRequest{Spec: spec}); !agency.IsCode(err, agency.CodePermissionDenied) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	asked := &api.CreateRunRequest{Dir: "/elsewhere", Env: agency.Environ{"A=b"}, Config: "/evil.toml"}
-	if err := c.allowInside(ctx, by, api.CreateRun.Name, asked); err != nil || asked.Dir != by.Worktree || asked.Env != nil || asked.Config != "" {
+	if err := c.allowInside(ctx, by, api.CreateRun.Name, asked); err != nil || asked.Dir != by.Worktree || asked.Env != nil || asked.Config != "" || asked.Spec.Runner.Kind != by.Runner.Kind {
 		t.Errorf("got %+v, %v", asked, err)
 	}
 	spec := agency.Spec{Runner: agency.SpecRunner{Kind: "claude_code"}, Hosts: []string{"of.the.repository"}}
-	may := &Permission{policy: c.Policy, by: by, cfg: c.Config()}
-	if err := may.CheckChosen(t.Context(), &spec); err != nil || len(spec.Hosts) > 0 || spec.Sandbox != agency.SandboxProcess {
+	limited := *by
+	limited.MaxMinutes, limited.Attempt.StartedAt = 30, new(time.Now().Add(-20*time.Minute))
+	may := &Permission{policy: c.Policy, by: &limited, cfg: c.Config()}
+	if err := may.CheckChosen(t.Context(), &spec); err != nil || len(spec.Hosts) > 0 || spec.Sandbox != agency.SandboxProcess || spec.Limits.MaxMinutes != 10 {
 		t.Errorf("got %+v, %v", spec, err)
+	}
+	limited.Attempt.StopRequestedAt = new(time.Now())
+	if err := c.allowInside(ctx, &limited, api.CreateRun.Name, asked); !agency.IsCode(err, agency.CodePermissionDenied) {
+		t.Errorf("while it is stopped: %v", err)
+	}
+}
+
+// A request from a sandbox names so much at most, and the attempt must be the newest one.
+func TestInsideBounds(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t)
+	by, _, ctx := c.boxed(t)
+	many := slices.Repeat([]string{by.Name}, 101)
+	for name, req := range map[string]any{
+		api.WaitRuns.Name: &api.WaitRunsRequest{Runs: many}, api.AckMessages.Name: &api.AckMessagesRequest{Messages: many},
+		api.AckAlerts.Name: &api.AckAlertRequest{},
+	} {
+		if err := c.Allow(ctx, name, req); !agency.IsCode(err, agency.CodeUsage) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	older := WithClaim(t.Context(), &Claim{FromSandbox: true, Caller: supervisor.Caller{Run: by.ID, Attempt: 1, Token: by.Name}})
+	now := *by
+	now.Attempt.Number = 2
+	if err := c.allowInside(older, &now, api.PollMessages.Name, &api.PollMessagesRequest{}); !agency.IsCode(err, agency.CodePermissionDenied) {
+		t.Errorf("an older attempt: %v", err)
 	}
 }
 

@@ -62,8 +62,8 @@ func (p *Policy) Permission(ctx context.Context, path *string, env *agency.Envir
 	return may, nil
 }
 
-// Inside returns the run in a sandbox that requests; nil for all others.
-func (p *Permission) Inside() *agency.Run {
+// Sandboxed returns the run in a sandbox that requests; nil for all others.
+func (p *Permission) Sandboxed() *agency.Run {
 	if p == nil || p.by == nil || !p.by.Sandbox.Level.Confines() {
 		return nil
 	}
@@ -116,6 +116,15 @@ func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 		spec.Sandbox, spec.Network = own.Level, own.Network
 		spec.Resources = spec.Resources.Tighter(p.by.Resources)
 	}
+	if by := p.Sandboxed(); by != nil && by.MaxMinutes > 0 {
+		left := by.MaxMinutes
+		if by.Attempt.StartedAt != nil {
+			left = max(1, left-int(p.policy.Now().Sub(*by.Attempt.StartedAt).Minutes()))
+		}
+		if own := spec.Limits.MaxMinutes; own == 0 || own > left {
+			spec.Limits.MaxMinutes = left
+		}
+	}
 	if err := p.narrowHosts(ctx, spec); err != nil {
 		return err
 	}
@@ -153,7 +162,7 @@ func (p *Permission) runner(spec *agency.Spec) error {
 // narrowHosts leaves an agent of a run in a sandbox no host that the run does not reach: a repository
 // can name hosts, and the agent may have written its file.
 func (p *Permission) narrowHosts(ctx context.Context, spec *agency.Spec) error {
-	if p.Inside() == nil || len(spec.Hosts) == 0 {
+	if p.Sandboxed() == nil || len(spec.Hosts) == 0 {
 		return nil
 	}
 	own, err := p.ownSpec(ctx)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"agency"
@@ -59,6 +60,7 @@ type Deps struct {
 	LookUp  func(ctx context.Context, ref, dir string) (*agency.Session, error)
 	Config  func() *config.Config // that the daemon uses now
 	Serving runner.Serving        // the processes that belong to no run
+	Now     func() time.Time
 }
 
 // Policy decides what callers may do. All methods may be called from several goroutines.

@@ -47,7 +47,7 @@ func newCourt(t *testing.T) *court {
 	sup := supervisor.New(supervisor.Deps{Store: store, Now: time.Now}, supervisor.Settings{Home: dir})
 	c := &court{store: store, Policy: New(Deps{
 		Store: store, Records: sup.Records, Callers: sup.Callers, Runs: sup.Live,
-		LookUp: scheduler.Finder{Store: store}.LookUp, Config: func() *config.Config { return cfg },
+		LookUp: scheduler.Finder{Store: store}.LookUp, Config: func() *config.Config { return cfg }, Now: time.Now,
 	})}
 	c.owner = c.run(t, "owner", "repo", agency.User)
 	c.target = c.run(t, "target", "repo", string(c.run(t, "between", "repo", string(c.owner.ID)).ID))

@@ -22,8 +22,10 @@ import (
 
 // The limits of what an agent can make of a relay.
 const (
-	mostConnections = 32
+	mostConnections = 256
 	headerBytes     = 16 << 10
+	bodyBytes       = 1 << 20  // of a request
+	smallBytes      = 64 << 10 // of a request that may be one of many at once
 	headerTime      = 10 * time.Second
 	idleTime        = time.Minute
 )
@@ -33,11 +35,12 @@ type Relay struct {
 	launch *agency.Launch
 	proxy  *httputil.ReverseProxy
 	slots  chan struct{} // a token for each connection
+	large  chan struct{} // has the token for the one large request
 }
 
 // New returns the relay of an attempt.
 func New(launch *agency.Launch) *Relay {
-	r := &Relay{launch: launch, slots: make(chan struct{}, mostConnections)}
+	r := &Relay{launch: launch, slots: make(chan struct{}, mostConnections), large: make(chan struct{}, 1)}
 	r.proxy = &httputil.ReverseProxy{
 		Rewrite: r.rewrite,
 		Transport: &http.Transport{
@@ -69,9 +72,22 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodGet && (req.URL.Path == api.AlivePath || req.URL.Path == api.LogsPath):
 	case req.Method == http.MethodPost && isKnown && api.Inside(name):
 	default:
-		fail(w, agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox cannot ask for %q", name).
-			WithHint("docs/policy.md lists what it can; ask the user: agency report needs-input"))
+		fail(w, agency.Errorf(agency.CodePermissionDenied, "%q does not work in a sandbox", name).WithHint("%s", api.InsideHint))
 		return
+	}
+	// The daemon holds a request in memory, in several forms.
+	if req.ContentLength < 0 || req.ContentLength > bodyBytes {
+		fail(w, agency.Errorf(agency.CodeUsage, "a request from a sandbox may have %d bytes, and says how many it has", bodyBytes).
+			WithHint("put what is long into a file of the worktree, commit it, and name it"))
+		return
+	}
+	if req.ContentLength > smallBytes {
+		select {
+		case r.large <- struct{}{}:
+			defer func() { <-r.large }()
+		case <-req.Context().Done():
+			return
+		}
 	}
 	r.proxy.ServeHTTP(w, req)
 }

@@ -119,6 +119,25 @@ func TestRelayRefuses(t *testing.T) {
 	}
 }
 
+// A request that is too long, or does not say how long it is, does not reach the daemon.
+func TestRelayBounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, body := range map[string]io.Reader{"long": strings.NewReader(strings.Repeat(" ", 1<<20+1)), "of unknown length": io.MultiReader(strings.NewReader("{}"))} {
+		answer, err := w.inside.Post("http://agency/v1/run.create", "application/json", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != agency.CodeUsage.HTTPStatus() {
+			t.Errorf("%s: %s", name, answer.Status)
+		}
+	}
+	if len(w.asked) > 0 {
+		t.Errorf("the daemon was asked for %s", w.asked[0].URL)
+	}
+}
+
 // A daemon that goes away in an answer may have done what was asked, and one that is not there has
 // not.
 func TestRelayWithoutDaemon(t *testing.T) {

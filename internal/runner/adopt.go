@@ -22,7 +22,7 @@ const AdoptFile = "adopt.json"
 // writeAdopt writes the launch for the next wrapper.
 func (w *wrapper) writeAdopt() error {
 	launch := w.launch
-	launch.Token, launch.Env, launch.Around, launch.Adopts, launch.Waits, launch.Trace = "", nil, nil, true, false, false
+	launch.Token, launch.Env, launch.Outer, launch.Adopts, launch.Waits, launch.Trace = "", nil, nil, true, false, false
 	data, err := json.Marshal(launch)
 	if err != nil {
 		return fmt.Errorf("encode the launch for the next wrapper: %w", err)
@@ -72,6 +72,9 @@ func (w *wrapper) adopt() error {
 	logs.lost = &w.out.lost
 	w.out.logs = logs
 	reserveExit(w.launch.AttemptDir)
+	if err := w.serveRelay(); err != nil {
+		return err
+	}
 	limits, err := limit.Resume(&w.launch)
 	if err != nil {
 		return err

@@ -369,8 +369,8 @@ const environLimit = lineLimit / 7
 // one.
 func (c *client) environ() (agency.Environ, error) {
 	size, env := 0, c.launch.Env
-	if c.launch.Around != nil {
-		env = c.launch.Around
+	if c.launch.Outer != nil {
+		env = c.launch.Outer
 	}
 	env = env.Without("AGENCY_TOKEN")
 	for _, kv := range env {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -26,16 +25,10 @@ type Proxy interface {
 // mostListeners is how many listeners a sandbox may pass.
 const mostListeners = 64
 
-// Relay passes on what a runner in a sandbox asks of the daemon.
-type Relay interface {
-	// Serve serves the listener of the sandbox for it, until that fails.
-	Serve(l net.Listener)
-}
-
 // connectNetwork gives the runner to start, as its fourth file, a socket by which its sandbox passes
-// its listeners. done is called after the start; it serves them.
+// the listeners of its network. done is called after the start; it serves them.
 func (w *wrapper) connectNetwork(attr *syscall.ProcAttr) (done func(started bool), err error) {
-	if w.proxy == nil && w.relay == nil {
+	if w.proxy == nil {
 		return func(bool) {}, nil
 	}
 	own, theirs, err := passingPair()
@@ -57,29 +50,19 @@ func (w *wrapper) connectNetwork(attr *syscall.ProcAttr) (done func(started bool
 func passingPair() (own, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a socket for listeners: %w", err)
+		return nil, nil, fmt.Errorf("make a socket for the proxy: %w", err)
 	}
 	unix.CloseOnExec(pair[0])
 	unix.CloseOnExec(pair[1])
 	return os.NewFile(uintptr(pair[0]), "listeners"), os.NewFile(uintptr(pair[1]), "listeners"), nil
 }
 
-// serveNetwork serves what the sandbox listens on: a socket for requests to the daemon, and ports for
-// the network. A sandbox that ends before it listens has neither.
+// serveNetwork serves what the sandbox listens on. A sandbox that ends before it listens has no
+// network.
 func (w *wrapper) serveNetwork(own *os.File) {
 	listeners, err := receiveListeners(own)
 	_ = own.Close()
-	if err != nil {
-		return
-	}
-	listeners = slices.DeleteFunc(listeners, func(l net.Listener) bool {
-		_, isSocket := l.(*net.UnixListener)
-		if isSocket && w.relay != nil {
-			go w.relay.Serve(l)
-		}
-		return isSocket
-	})
-	if w.proxy != nil {
+	if err == nil {
 		w.client.network()
 		w.proxy.Serve(listeners)
 	}

@@ -22,7 +22,7 @@ func (w *wrapper) openPorts(attr *syscall.ProcAttr) (done func(), err error) {
 		return done, nil
 	}
 	if len(attr.Files) == 3 {
-		attr.Files = append(attr.Files, ^uintptr(0)) // the sandbox passes no listeners
+		attr.Files = append(attr.Files, ^uintptr(0)) // the network has no proxy
 	}
 	ports := agency.NewPorts(w.launch.Ports)
 	for i := range ports.Forwarded {

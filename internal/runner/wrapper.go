@@ -83,7 +83,7 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 			if parts.Speak != nil && launch.Mode == agency.ModeProtocol {
 				w.speaker = parts.Speak(&launch)
 			}
-			if parts.Relay != nil && launch.Relays {
+			if parts.Relay != nil && launch.Relay != "" {
 				w.relay = parts.Relay(&w.launch)
 			}
 			if parts.Proxy != nil && launch.Hosts != nil {
@@ -193,6 +193,7 @@ func (w *wrapper) run() int {
 		w.client.ended(*exit)
 	}
 	close(w.over)
+	w.endRelay()
 	w.force(exit)
 	select {
 	case <-w.clientDone: // refused for good
@@ -272,6 +273,9 @@ func (w *wrapper) startRunner() error {
 	}
 	killpoint.At("wrapper.limited")
 	if err := w.awaitGo(); err != nil {
+		return err
+	}
+	if err := w.serveRelay(); err != nil {
 		return err
 	}
 	begin := w.startHeadless

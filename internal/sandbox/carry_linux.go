@@ -19,6 +19,7 @@ import (
 	"agency"
 	"agency/internal/docker"
 	"agency/internal/file"
+	"agency/internal/socket"
 )
 
 // Exit status of a carrier whose container did not start, as docker run has it.
@@ -112,7 +113,7 @@ func (k *carrier) listen(ctx context.Context) (*net.UnixListener, error) {
 	if err := os.Remove(filepath.Join(k.Link, socketOfLink)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	path, done, err := short(k.Link, socketOfLink)
+	path, done, err := socket.Short(k.Link, socketOfLink)
 	if err != nil {
 		return nil, err
 	}

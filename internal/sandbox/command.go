@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/host"
 	"agency/internal/limit"
 )
 
@@ -145,11 +146,14 @@ func (h *Host) process(c *agency.Confinement) (argv []string, env agency.Environ
 		}
 	}
 	args = append(args, "--chdir", c.Run.Worktree, "--", c.Program, Inside)
-	listens, env, err := listening(c, environment(c))
-	if err != nil {
-		return nil, nil, err
+	env = environment(c)
+	if c.Sandbox.Network == agency.NetworkAllow {
+		var listens []string
+		if listens, env, err = listening(c, env); err != nil {
+			return nil, nil, err
+		}
+		args = append(args, listens...)
 	}
-	args = append(args, listens...)
 	for _, l := range c.Limits {
 		if l.By == limit.ByUsers {
 			args = append(args, Processes, strconv.Itoa(c.Run.Resources.Pids))
@@ -158,6 +162,19 @@ func (h *Host) process(c *agency.Confinement) (argv []string, env agency.Environ
 	args = append(args, second(writes).args()...)
 	argv = append([]string{"/bin/sh", "-c", ignoring, "agency", program}, append(args, c.Argv...)...)
 	return argv, env, nil
+}
+
+// listening returns the arguments of Inside with which it listens for agency's proxy, and the
+// environment with which programs use that.
+func listening(c *agency.Confinement, env agency.Environ) ([]string, agency.Environ, error) {
+	for _, text := range c.Hosts {
+		if _, err := host.Parse(text); err != nil {
+			return nil, nil, agency.Errorf(agency.CodeSpecInvalid, "a host for the network allow %w", err).
+				WithHint("hosts come from [sandbox] hosts, hosts of --spec, and addresses in the agent's variables")
+		}
+	}
+	ports := ports(c.Hosts)
+	return []string{Listening, ports}, proxied(env, c, ports), nil
 }
 
 // allMounts returns all mounts of a sandbox, each folder before what lies in it.
@@ -181,6 +198,7 @@ func allMounts(c *agency.Confinement) ([]mount, error) {
 	mounts = append(mounts, extra...)
 	mounts = append(mounts, state(c)...)
 	mounts = append(mounts, repository(c)...)
+	mounts = append(mounts, relay(c)...)
 	for _, path := range c.Reads {
 		mounts = append(mounts, mount{"--ro-bind", path, path})
 	}

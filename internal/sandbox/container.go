@@ -42,7 +42,7 @@ type cargo struct {
 	Dir         string         `json:"dir"`
 	Link        string         `json:"link"` // folder of the link outside
 	Mark        []string       `json:"mark"`
-	Listens     bool           `json:"listens"`       // its first program passes listeners
+	Listens     bool           `json:"listens"`       // its network has a proxy
 	Ports       []int          `json:"ports"`         // that the files from FirstPort lead to
 	Note        string         `json:"note"`          // the file of an agency.EndNote
 	OutOfMemory agency.EndNote `json:"out_of_memory"` // the note for that end
@@ -68,7 +68,7 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	number := c.Run.Attempt.Number
 	k := cargo{
 		Socket: client.Socket, Name: fmt.Sprintf("agency-%s-%d", c.Run.ID, number), Image: c.Run.Attempt.Image.Name, Dir: c.Run.Worktree,
-		Link: filepath.Join(c.Home, "link"), Mark: c.Mark, Ports: c.Ports,
+		Link: filepath.Join(c.Home, "link"), Mark: c.Mark, Ports: c.Ports, Listens: c.Sandbox.Network == agency.NetworkAllow,
 		Note: c.Note, OutOfMemory: outOfMemory(c.Run.Resources),
 	}
 	writes := slices.Sorted(maps.Keys(of.HostConfig.Tmpfs))
@@ -77,13 +77,16 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 			writes = append(writes, m.Target)
 		}
 	}
+	inside := []string{c.Program, Inside}
 	env = environment(c).WithoutFunc(func(name string) bool { return slices.Contains(ofMachine, name) && !slices.Contains(c.Set, name) })
-	listens, env, err := listening(c, env)
-	if err != nil {
-		return nil, nil, err
+	if k.Listens {
+		var args []string
+		if args, env, err = listening(c, env); err != nil {
+			return nil, nil, err
+		}
+		inside = append(inside, args...)
 	}
-	k.Listens = len(listens) > 0
-	inside := slices.Concat([]string{c.Program, Inside}, listens, second(writes).args(), c.Argv)
+	inside = slices.Concat(inside, second(writes).args(), c.Argv)
 	at := filepath.Join(c.Attempt, CargoFile)
 	if err := k.make(ctx, client, at, of); err != nil {
 		return nil, nil, err
@@ -171,6 +174,7 @@ func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, e
 		mounts = append(mounts, mount{"--ro-bind", c.Git.User, filepath.Join(home, ".gitconfig")})
 	}
 	mounts = append(mounts, repository(c)...)
+	mounts = append(mounts, relay(c)...)
 	for _, path := range c.Reads {
 		mounts = append(mounts, mount{"--ro-bind", path, path})
 	}

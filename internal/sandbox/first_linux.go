@@ -21,6 +21,7 @@ import (
 
 	"agency"
 	"agency/internal/limit"
+	"agency/internal/socket"
 )
 
 // Workings is what the first program of a container needs to know of processes.
@@ -99,7 +100,7 @@ func reserveThreads() {
 }
 
 func (f *first) connect(folder string) error {
-	path, done, err := short(folder, socketOfLink)
+	path, done, err := socket.Short(folder, socketOfLink)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func Enter(argv []string) int {
 	runtime.LockOSThread()
 	if len(argv) > 2 && argv[0] == Listening {
 		if err := listen(argv[1]); err != nil {
-			fmt.Fprintln(os.Stderr, "agency: error: the sandbox has no way out:", err)
+			fmt.Fprintln(os.Stderr, "agency: error: the sandbox has no network:", err)
 			return codeNotExecutable
 		}
 		argv = argv[2:]

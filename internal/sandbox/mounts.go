@@ -148,6 +148,17 @@ func state(c *agency.Confinement) []mount {
 	return mounts
 }
 
+// relayInside is the folder in a sandbox with the socket by which the agent asks the daemon.
+const relayInside = "/run/agencyd"
+
+// relay returns the folder by which the agent asks the daemon, if it has one.
+func relay(c *agency.Confinement) []mount {
+	if c.Relay == "" {
+		return nil
+	}
+	return []mount{{"--ro-bind", c.Relay, relayInside}}
+}
+
 // usual are the patterns of the variables that every agent gets.
 var usual = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLUMNS", "LINES",
@@ -167,5 +178,9 @@ func environment(c *agency.Confinement) agency.Environ {
 			return ok
 		})
 	})
-	return append(append(env, c.State.Set...), agency.SandboxVariable+"="+string(c.Sandbox.Level))
+	env = append(append(env, c.State.Set...), agency.SandboxVariable+"="+string(c.Sandbox.Level))
+	if c.Relay != "" {
+		env = append(env.Without("AGENCY_SOCKET"), "AGENCY_SOCKET="+filepath.Join(relayInside, agency.RelaySocket))
+	}
+	return env
 }

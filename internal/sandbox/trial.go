@@ -15,6 +15,7 @@ import (
 
 	"agency"
 	"agency/internal/plain"
+	"agency/internal/socket"
 )
 
 // target is what an attempt to get out of a sandbox aims at: things outside that were made for it.
@@ -110,12 +111,12 @@ func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 		}
 	}
 	var config net.ListenConfig
-	socket, done, err := short(t.Dir, socketFile)
+	at, done, err := socket.Short(t.Dir, socketFile)
 	if err != nil {
 		return closeAll, err
 	}
 	defer done()
-	for _, one := range []struct{ network, address string }{{"tcp", "127.0.0.1:0"}, {"unix", socket}, {"unix", t.Abstract}} {
+	for _, one := range []struct{ network, address string }{{"tcp", "127.0.0.1:0"}, {"unix", at}, {"unix", t.Abstract}} {
 		if one.address == "" {
 			continue
 		}

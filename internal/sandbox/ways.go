@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/socket"
 )
 
 // way is a way out of a sandbox that Probe tries.
@@ -30,12 +31,12 @@ var everywhere = []way{
 	{"write the system", false, func(target) error { return openForWriting("/usr/bin/env") }},
 	{"signal a process of yours", false, func(t target) error { return unix.Kill(t.Process, unix.SIGCONT) }},
 	{"connect to a socket of yours", false, func(t target) error {
-		socket, done, err := short(t.Dir, socketFile)
+		at, done, err := socket.Short(t.Dir, socketFile)
 		if err != nil {
 			return err
 		}
 		defer done()
-		return dial("unix", socket)
+		return dial("unix", at)
 	}},
 	{"connect by TCP", true, func(t target) error { return dial("tcp", t.TCP) }},
 	{"exchange UDP", true, exchange},

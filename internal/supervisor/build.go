@@ -107,15 +107,16 @@ func (la *launcher) makePlace(p *NewRun) error {
 	return nil
 }
 
-// hooks returns the hooks that git may run while it makes the worktree of a run.
-func (p *NewRun) hooks() agency.CheckoutHooks {
+// programs returns what git may run while it makes the worktree of a run: for an agent in a sandbox
+// nothing, since the files are as the agent committed them.
+func (p *NewRun) programs() agency.CheckoutPrograms {
 	switch {
-	case p.Inside != nil:
-		return agency.NoHooks
+	case p.AskedBy != nil:
+		return agency.NoPrograms
 	case p.setup != nil:
-		return agency.AllHooks
+		return agency.AllPrograms
 	default:
-		return agency.OwnHooks
+		return agency.OwnPrograms
 	}
 }
 
@@ -129,7 +130,7 @@ func (la *launcher) makeWorktree(ctx context.Context, p *NewRun) error {
 		return err
 	}
 	if p.standby == nil {
-		return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.hooks())
+		return la.git.AddWorktree(ctx, p.repo, p.run.Worktree, p.run.Branch, p.run.Commit, p.programs())
 	}
 	defer la.standbys.Keep(p.standby) // also when that fails: then the run is undone with its worktree
 	if err := la.git.TakeStandby(ctx, p.repo, p.run.Worktree, p.run.Branch); err != nil {

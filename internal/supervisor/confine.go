@@ -53,7 +53,12 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	}
 	_ = f.Close()
 	c.Argv, c.Set, c.Limits, c.Writes = l.command.Argv, append(c.Set, names(l.command.Env)...), limits, []string{events}
-	c.Ports, c.Relays = r.Attempt.Ports.Numbers(), relays(r)
+	c.Ports, c.Relay = r.Attempt.Ports.Numbers(), relayFolder(r)
+	if c.Relay != "" {
+		if err := os.MkdirAll(c.Relay, 0o700); err != nil {
+			return nil, nil, nil, asFileError(err)
+		}
+	}
 	c.Mark, c.Note = agency.AttemptMark(r.ID, r.Attempt.Number), filepath.Join(c.Attempt, agency.EndNoteFile)
 	for _, name := range slices.Sorted(maps.Keys(l.command.Files)) {
 		c.Reads = append(c.Reads, filepath.Join(c.Attempt, name))
@@ -62,9 +67,14 @@ func (la *launcher) confine(ctx context.Context, l *launching, env agency.Enviro
 	return argv, env, c.Hosts, err
 }
 
-// relays reports whether the sandbox of a run has a way to the daemon. Where it shares the machine's
-// sockets, the agent has none at all.
-func relays(r *agency.Run) bool { return r.Sandbox.Level.Confines() && !r.Sandbox.Level.Shares() }
+// relayFolder returns the folder of the socket by which the agent of a run asks the daemon from its
+// sandbox; empty for none. Where a sandbox shares the machine's files, the agent connects to none.
+func relayFolder(r *agency.Run) string {
+	if !r.Sandbox.Level.Confines() || r.Sandbox.Level.Shares() {
+		return ""
+	}
+	return filepath.Join(observe.AttemptDir(r.Dir, r.Attempt.Number), "relay")
+}
 
 // confinement returns what is the same for all programs in the sandbox of a run: the agent of an
 // attempt, and a setup before it.

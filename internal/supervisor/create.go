@@ -31,7 +31,7 @@ type NewRun struct {
 	// complete the spec.
 	Place    *Place
 	Settings agency.RunSettings
-	Inside   *agency.Run // the run in a sandbox whose agent asks for it; nil for all others
+	AskedBy  *agency.Run // the run in a sandbox whose agent asks for it; nil for all others
 
 	launching
 	project projectFile
@@ -130,15 +130,12 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 	}
 	if !p.Spec.NoSetup {
 		p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), preparing{
-			where: fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef), env: p.env, level: p.Spec.Sandbox, inside: p.Inside != nil,
+			where: fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef), env: p.env, level: p.Spec.Sandbox, fromSandbox: p.AskedBy != nil,
 			again: trustCommand(p.Spec.BaseRef, p.project.Base), without: "agency run --no-setup ...",
 		})
 		if err != nil {
 			return err
 		}
-	}
-	if err := s.checkInside(ctx, p, commit); err != nil {
-		return err
 	}
 	if err := s.planImage(ctx, p, commit); err != nil {
 		return err

@@ -118,9 +118,7 @@ func (g *fakeGit) CheckBranch(_ context.Context, _ agency.Repo, branch string) e
 	return nil
 }
 
-func (*fakeGit) Filters(context.Context, agency.Repo) ([]string, error) { return nil, nil }
-
-func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, _ agency.CheckoutHooks) error {
+func (g *fakeGit) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, _ agency.CheckoutPrograms) error {
 	if g.AddWorktreeFunc != nil {
 		if err := g.AddWorktreeFunc(path); err != nil {
 			return err

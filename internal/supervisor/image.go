@@ -54,6 +54,9 @@ func (s *Supervisor) planImage(ctx context.Context, p *NewRun, commit string) er
 	if p.Spec.Sandbox != agency.SandboxContainer {
 		return nil
 	}
+	if p.AskedBy != nil {
+		return s.imageInside(ctx, p)
+	}
 	p.ports = agency.NewPorts(p.project.Ports)
 	from := "the spec"
 	if p.Spec.Image == "" {
@@ -75,10 +78,7 @@ func (s *Supervisor) planImage(ctx context.Context, p *NewRun, commit string) er
 			p.Spec.Image, from = d.Image, agency.DevcontainerFile
 		}
 	}
-	err := imageInside(p)
-	if err != nil {
-		return err
-	}
+	var err error
 	if p.image, err = s.Sandbox.CheckImage(ctx, p.Env, p.Spec.Image); err != nil {
 		if from == agency.DevcontainerFile {
 			e := agency.AsError(err)
@@ -176,10 +176,6 @@ func (s *Supervisor) buildImage(ctx context.Context, p *NewRun, commit string, d
 	}
 	sum := sha256.Sum256(content)
 	b.Name = agency.BuiltImages + hex.EncodeToString(sum[:8])
-	p.Spec.Image = b.Name
-	if err := imageInside(p); err != nil {
-		return err
-	}
 	unlock, err := s.Projects.building.Lock(ctx, b.Name)
 	if err != nil {
 		return err
@@ -187,7 +183,7 @@ func (s *Supervisor) buildImage(ctx context.Context, p *NewRun, commit string, d
 	defer unlock()
 	p.image, err = s.Sandbox.BuildImage(ctx, p.Env, b, func() ([]byte, error) { return s.packContext(ctx, p.repo, tree, dockerfile, d) })
 	if err == nil {
-		p.image.From = d.Dockerfile
+		p.Spec.Image, p.image.From = b.Name, d.Dockerfile
 	}
 	return err
 }

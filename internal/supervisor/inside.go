@@ -1,63 +1,55 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 
 	"agency"
 )
 
-// The agent in a sandbox starts runs from what it committed itself. What agency does outside with these
-// files must lead no further than its sandbox.
+// The agent in a sandbox starts runs from what it committed itself. What agency does outside for such
+// a run must lead no further than the sandbox.
 
-// lfsConfig is the file of a commit in which git-lfs finds where to fetch from.
-const lfsConfig = ".lfsconfig"
-
-// checkInside refuses a run that an agent in a sandbox asks for if git would run a filter of the
-// user's on files of the agent, which may configure what it does. git-lfs alone is known to fetch
-// from where the user has it fetch from, unless the agent changed that.
-func (s *Supervisor) checkInside(ctx context.Context, p *NewRun, commit string) error {
-	if p.Inside == nil {
-		return nil
-	}
-	filters, err := s.Git.Filters(ctx, p.repo)
+// LocateInside returns where a run begins that the agent of by asks for from its sandbox: in the
+// repository and the worktree of by. Its agency.toml is that of the commit that by began from, since
+// the agent may have written another one.
+func (ps *Projects) LocateInside(ctx context.Context, by *agency.Run, base string) (*Place, error) {
+	at, err := ps.Locate(ctx, by.Worktree, "", base)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, name := range filters {
-		if name != "lfs" {
-			return outsideFor(p.Inside, "the filter "+name+" of git")
-		}
-		was, _, err := s.Git.File(ctx, p.repo, p.Inside.Commit, lfsConfig, setupFileLimit)
-		if err != nil {
-			return err
-		}
-		is, found, err := s.Git.File(ctx, p.repo, commit, lfsConfig, setupFileLimit)
-		if err != nil {
-			return err
-		}
-		if found && !bytes.Equal(is, was) {
-			return outsideFor(p.Inside, "git-lfs with a "+lfsConfig+" other than that of its start")
-		}
-	}
-	return nil
+	repo := at.Repo
+	repo.Toplevel = ""
+	at.project, err = ps.read(ctx, repo, by.Commit)
+	at.Project = at.project.Project
+	return at, err
 }
 
-// outsideFor returns the error for a program that an agent in a sandbox would have run outside.
-func outsideFor(by *agency.Run, what string) error {
-	return agency.Errorf(agency.CodePermissionDenied, "%s may not start a run here from its sandbox: %s would run outside, on files of the agent", by.Ref(), what).
-		WithHint("ask the user to start it: agency report needs-input")
+// planInside is what planSetup does for a run that an agent in a sandbox asks for: it refuses all
+// that the repository wants done, which would be done outside.
+func planInside(project *agency.Project, without string) error {
+	if !project.NeedsTrust() {
+		return nil
+	}
+	return agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox may not start what this repository wants done in new worktrees, which is done outside").
+		WithHint("go without it: %s; or ask the user to start the run", without)
 }
 
-// imageInside refuses an image that the run in a sandbox whose agent asks does not have itself: it may
-// hold what the agent cannot read, and building one runs commands outside.
-func imageInside(p *NewRun) error {
-	if p.Inside == nil {
-		return nil
+// imageInside gives a run in a container that an agent in a sandbox asks for the image of the agent's
+// own: another one may hold what the agent cannot read, and building one runs commands outside.
+func (s *Supervisor) imageInside(ctx context.Context, p *NewRun) error {
+	own := p.AskedBy.Attempt.Image
+	switch {
+	case own == nil:
+		return agency.Errorf(agency.CodePermissionDenied, "%s is in no container, and may not start one from its sandbox", p.AskedBy.Ref()).
+			WithHint("leave out the sandbox level")
+	case p.Spec.Image != "" && p.Spec.Image != own.Name:
+		return agency.Errorf(agency.CodePermissionDenied, "%s may not start a container of the image %q from its sandbox, only of %q", p.AskedBy.Ref(), p.Spec.Image, own.Name).
+			WithHint("leave out the image")
 	}
-	if own := p.Inside.Attempt.Image; own != nil && own.Name == p.Spec.Image {
-		return nil
+	var err error
+	p.Spec.Image = own.Name
+	if p.image, err = s.Sandbox.CheckImage(ctx, p.Env, own.Name); err == nil {
+		p.image.From = own.From
 	}
-	return agency.Errorf(agency.CodePermissionDenied, "%s may not start a container of the image %q from its sandbox, only of its own", p.Inside.Ref(), p.Spec.Image).
-		WithHint("leave out the sandbox level; or ask the user to start the run: agency report needs-input")
+	return err
 }

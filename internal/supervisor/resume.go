@@ -12,16 +12,16 @@ import (
 
 // ResumeRequest asks for another attempt of a run in the same worktree.
 type ResumeRequest struct {
-	Ref      string
-	Prompt   string // a new task for this attempt; empty keeps the old one
-	Fresh    bool   // a new conversation; the worktree is saved first
-	Restart  bool   // stop a live attempt
-	Force    bool   // even when the configuration of the runner changed
-	NoSetup  bool   // even when the repository's setup never succeeded
-	Inside   bool   // an agent in a sandbox asks for it
-	Env      []string
-	Set      []string           // NAME=value, over Env; the values that an earlier attempt was given are not recorded
-	Settings agency.RunSettings // the caller's configuration for the run
+	Ref         string
+	Prompt      string // a new task for this attempt; empty keeps the old one
+	Fresh       bool   // a new conversation; the worktree is saved first
+	Restart     bool   // stop a live attempt
+	Force       bool   // even when the configuration of the runner changed
+	NoSetup     bool   // even when the repository's setup never succeeded
+	FromSandbox bool   // an agent in a sandbox asks for it
+	Env         []string
+	Set         []string           // NAME=value, over Env; the values that an earlier attempt was given are not recorded
+	Settings    agency.RunSettings // the caller's configuration for the run
 }
 
 // Resumption is the result of a resume.

@@ -144,7 +144,7 @@ func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *lau
 	}
 	if pending && !req.NoSetup {
 		l.setup, err = la.projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), preparing{
-			where: r.Worktree, env: l.env, level: r.Sandbox.Level, inside: req.Inside, again: "agency trust --run " + r.Ref(), without: "agency resume --no-setup " + r.Ref(),
+			where: r.Worktree, env: l.env, level: r.Sandbox.Level, fromSandbox: req.FromSandbox, again: "agency trust --run " + r.Ref(), without: "agency resume --no-setup " + r.Ref(),
 		})
 		if err != nil {
 			return nil, false, err

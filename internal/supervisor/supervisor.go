@@ -75,15 +75,13 @@ type Git interface {
 	OwnBranch(repo agency.Repo, branch string) string
 	CheckBranch(ctx context.Context, repo agency.Repo, branch string) error
 	// AddWorktree creates a branch and a worktree of it, in a folder that is empty or not there.
-	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, hooks agency.CheckoutHooks) error
+	AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, programs agency.CheckoutPrograms) error
 	Worktree(ctx context.Context, repo agency.Repo, path string) (at string, err error)
 	// Leftover reports whether files of a worktree, or git's entry for it, are left.
 	Leftover(repo agency.Repo, path string) (bool, error)
 	Made(ctx context.Context, repo agency.Repo, worktree string) (bool, error)
 	HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error)
 	DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error
-	// Filters returns the names of the filters that git may run when it makes a worktree.
-	Filters(ctx context.Context, repo agency.Repo) ([]string, error)
 	// MadeBranch reports whether AddWorktree made a branch for a worktree.
 	MadeBranch(ctx context.Context, repo agency.Repo, worktree, branch string) (bool, error)
 	// UndoBranch deletes the branch that AddWorktree made for a worktree, unless it was used since.

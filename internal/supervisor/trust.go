@@ -219,13 +219,16 @@ type preparing struct {
 	where          string // its files, in words
 	env            []string
 	level          agency.SandboxLevel // of the run
-	inside         bool                // an agent in a sandbox asks for the run
+	fromSandbox    bool                // an agent in a sandbox asks for the run
 	again, without string              // as in setup
 }
 
 // planSetup checks what the repository wants done in new worktrees before anything is created: it
 // has to exist and be trusted. It returns nil when there is nothing to do.
 func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project projectFile, read reading, in preparing) (*setup, error) {
+	if in.fromSandbox {
+		return nil, planInside(&project.Project, in.without)
+	}
 	t, err := wants(project, read, in.where)
 	if err != nil || t.Hash == "" {
 		return nil, err
@@ -235,10 +238,6 @@ func (ps *Projects) planSetup(ctx context.Context, repo agency.Repo, project pro
 	}
 	if !t.Trusted {
 		return nil, untrusted(&t, in.again, in.without)
-	}
-	if in.inside && len(project.Setup) > 0 && in.level != agency.SandboxContainer {
-		return nil, agency.Errorf(agency.CodePermissionDenied, "an agent in a sandbox may not start the setup of this repository, which runs outside, on files of the agent").
-			WithHint("go without it: %s; or ask the user to start the run", in.without)
 	}
 	p := &setup{projectFile: project, hash: t.Hash, again: in.again, without: in.without}
 	if _, isFile := setupScript(project.Setup); isFile || len(project.Setup) == 0 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # acp.sh speaks the Agent Client Protocol: in each turn it asks once whether it may run "make", and
 # ends the turn after the answer; when a message says "read it", it wants to read a file first, and
-# continues after the reply, and "eat it" makes it fill the memory. It takes a message each time that it is written. It writes heard.txt
-# about what it took.
+# continues after the reply; "list them" makes it list its runs into listed.txt, and "eat it" fill the
+# memory. It takes a message each time that it is written. It writes heard.txt about what it took.
 field() { printf '%s' "$line" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
 say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
 update() { say '"method":"session/update","params":{"sessionId":"s1","update":'"$1"'}'; }
@@ -22,6 +22,10 @@ while read -r line; do
 		echo "message $turn" >>heard.txt
 		case $line in
 		*'read it'*) say '"id":"file","method":"fs/read_text_file","params":{"sessionId":"s1","path":"/etc/hosts"}' ;;
+		*'list them'*)
+			agency ls >listed.txt 2>&1
+			say '"id":"'"$turn"'","result":{"stopReason":"end_turn"}'
+			;;
 		*'eat it'*) end='exec tail /dev/zero' ;;
 		*) work ;;
 		esac

@@ -47,6 +47,9 @@ func TestOrchestrate(t *testing.T) {
 				binary, a := installed(t, runner)
 				scenario, answers := modelserver.Scenario{}, map[int]string{}
 				for _, s := range steps {
+					if s.tool == "config_list" && len(flags) > 0 {
+						continue // a sandbox does not have the configuration
+					}
 					if a.searchesTools {
 						scenario = append(scenario, modelserver.Turn{Search: s.search})
 					}

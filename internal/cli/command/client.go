@@ -61,11 +61,48 @@ func (d *Deps) connect() (*api.Client, error) {
 		}
 		return d.SpawnDaemon(ctx, cfg, d.CallerConfig(), d.Env)
 	})
+	if d.InSandbox() {
+		client.Start = func(ctx context.Context) error { return d.awaitOutside(ctx, client) }
+		if d.Getenv("AGENCY_SOCKET") == "" {
+			client.Refuse = agency.Errorf(agency.CodePermissionDenied, "an agent in this sandbox cannot reach the daemon; what works here is agency report").
+				WithHint("an agent that runs others needs the sandbox level process or container, on Linux")
+		}
+	}
 	client.Holder = func() (api.Holder, error) { return d.DaemonHolder(cfg.Home) }
 	client.AwaitNext = func(ctx context.Context) error { return d.AwaitNext(ctx, cfg.Home) }
 	client.Schema = d.SchemaVersion
 	client.Header, client.Trace = d.identity(), d.Trace
 	return client, nil
+}
+
+// InSandbox reports whether an agent in a sandbox runs the command.
+func (d *Deps) InSandbox() bool { return d.Getenv(agency.SandboxVariable) != "" }
+
+// outsideWait is how long a command in a sandbox waits for a daemon, and outsideEvery how often it
+// looks.
+const (
+	outsideWait  = time.Minute
+	outsideEvery = 250 * time.Millisecond
+)
+
+// awaitOutside waits until a daemon answers: a command in a sandbox starts none, but the next one of
+// the user does.
+func (d *Deps) awaitOutside(ctx context.Context, client *api.Client) error {
+	d.outside.Do(func() {
+		d.Chat("agency: no daemon runs outside the sandbox; waiting for the user's next agency command")
+	})
+	for begin := time.Now(); time.Since(begin) < outsideWait; {
+		if client.Answers(ctx) {
+			return nil
+		}
+		select {
+		case <-time.After(outsideEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon ran outside the sandbox for %s", outsideWait).
+		WithHint("go on without; the next agency command of the user starts it")
 }
 
 // identity returns the headers that prove which run this process belongs to; nil outside of a run.

@@ -47,6 +47,7 @@ type Deps struct {
 	cfg        *config.Config
 	cfgErr     error // what is wrong with cfg
 	connecting sync.Once
+	outside    sync.Once // says that a command in a sandbox waits
 	client     *api.Client
 	clientErr  error
 	awaiting   sync.Mutex // held by the part of a command that waits for the next daemon

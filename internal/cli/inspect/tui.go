@@ -46,6 +46,9 @@ and slow connections, agency only appends rows, and you choose by numbers.`,
 }
 
 func (o *tuiOptions) run(cmd *cobra.Command, _ []string) error {
+	if o.InSandbox() {
+		return agency.Errorf(agency.CodePermissionDenied, "agency tui does not work in a sandbox").WithHint("agency ls")
+	}
 	switch {
 	case o.JSON:
 		return agency.Errorf(agency.CodeUsage, "agency tui draws on a terminal, and has no --json").WithHint("agency ls --watch --json")

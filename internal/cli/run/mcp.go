@@ -39,8 +39,9 @@ others: with the tools it starts workers, waits for their requests, answers them
 work. The agent's program starts this command; docs/mcp.md describes the set-up for each program.
 
 The tools see the runs of the repository of the current directory. Inside a run they act as that
-run, with its messages. --tools all adds those that most agents do not need: for flags, checks,
-landing queues, timers, and sessions whose agents another program runs.`,
+run, with its messages; in a sandbox they see that run and what it starts. --tools all adds those
+that most agents do not need: for flags, checks, landing queues, timers, and sessions whose agents
+another program runs.`,
 		Example: `  claude mcp add agency -- agency mcp
   mkdir -p .claude/skills/agency
   agency mcp --skill > .claude/skills/agency/SKILL.md`,
@@ -72,7 +73,7 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 	}
 	client.Header.Set(api.ToolsHeader, "mcp")
 	server := &mcp.Server{
-		Client: client, Version: o.Version, Dir: o.Dir, AllRepos: o.allRepos, AllTools: o.tools == "all", Inside: o.Getenv(agency.SandboxVariable) != "", Env: o.Env, Config: o.CallerConfig(),
+		Client: client, Version: o.Version, Dir: o.Dir, AllRepos: o.allRepos, AllTools: o.tools == "all", InSandbox: o.InSandbox(), Env: o.Env, Config: o.CallerConfig(),
 		Since: o.Now(), ParseRunner: config.ParseRunner, Configured: o.configured, Report: o.reportTool,
 	}
 	err = server.Serve(cmd.Context(), mcp.Stdio(o.In, o.Terminal))

@@ -153,7 +153,11 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 		_, _ = fmt.Fprintln(w, r.Handle)
 		o.Warn(resp.Warnings)
 		o.Chat("%s works on branch %s", term.SafeLine(r.Runner), term.SafeLine(r.Branch))
-		o.Beside("watch: agency attach "+r.Ref(), "status: agency ls", "end: agency stop "+r.Ref())
+		watch := "watch: agency attach "
+		if o.InSandbox() {
+			watch = "watch: agency logs -f "
+		}
+		o.Beside(watch+r.Ref(), "status: agency ls", "end: agency stop "+r.Ref())
 	})
 	if err != nil || !o.attach {
 		return err
