@@ -29,8 +29,10 @@ const (
 	MessageRate = 60
 	// MessageIDEnd is how many bytes of the end of an id are enough to name a message in an inbox.
 	MessageIDEnd = 6
-	// InboxLimit is how many messages may wait for one recipient. Of an agent in a sandbox, an inbox
-	// takes no more when half as many wait.
+	// TreeLimit is how many messages of an agent in a sandbox, and of all that are related to it by
+	// who started whom, may wait for one recipient.
+	TreeLimit = 100
+	// InboxLimit is how many messages may wait for one recipient.
 	InboxLimit = 1000
 	// MessageAge is how long a message is kept after it was sent, once no recipient waits for it.
 	MessageAge = 7 * 24 * time.Hour

@@ -174,6 +174,9 @@ func (s *Spec) checkWords() error {
 			return err
 		}
 	}
+	if len(s.Tags) > mostTags {
+		return Errorf(CodeSpecInvalid, "a run has at most %d tags, and %d are given", mostTags, len(s.Tags))
+	}
 	for _, tag := range s.Tags {
 		if err := CheckWord("tag", tag); err != nil {
 			return err
@@ -181,6 +184,12 @@ func (s *Spec) checkWords() error {
 	}
 	return nil
 }
+
+// Limits of what a run is listed with.
+const (
+	mostOfWord = 200 // bytes of the name of a runner or a model
+	mostTags   = 64
+)
 
 // checkRunner checks what is said of the runner, and whether a runner of its kind can take it.
 func (s *Spec) checkRunner() error {
@@ -192,6 +201,9 @@ func (s *Spec) checkRunner() error {
 		return bad("a custom runner needs a name").WithHint("name one of the [runners.custom.NAME] tables of the configuration")
 	}
 	for _, word := range []string{s.Runner.Name, s.Runner.Model} {
+		if len(word) > mostOfWord {
+			return bad("the runner or the model has %d bytes, more than %d", len(word), mostOfWord)
+		}
 		if strings.ContainsFunc(word, unicode.IsControl) || !utf8.ValidString(word) {
 			return bad("the runner or the model %q holds a control character", word)
 		}

@@ -12,7 +12,7 @@ var inside = []string{
 
 // InsideHint tells an agent in a sandbox what it can do there, and how to get the rest.
 const InsideHint = "what does: agency run, ls, show, explain, logs, diff, wait, send, answer, interrupt, stop, resume, rm, flag, alerts, messages; " +
-	"for more, ask the user: agency report needs-input --summary ..."
+	"for more, ask the user: agency report needs-input --question ..."
 
 // Inside reports whether an agent in a sandbox can ask for the operation with a name.
 func Inside(name string) bool { return slices.Contains(inside, name) }

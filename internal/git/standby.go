@@ -79,25 +79,6 @@ func (g *Worktrees) plainCheckout(ctx context.Context, repo agency.Repo) (list [
 	return list, attributes, true, nil
 }
 
-// withoutFilters returns settings with which git writes files into a worktree as they are stored.
-func (g *program) withoutFilters(ctx context.Context, repo agency.Repo) ([]string, error) {
-	list, err := g.effective(ctx, repo.CommonDir)
-	if err != nil {
-		return nil, fmt.Errorf("read the git configuration of %s: %w", repo.Root, err)
-	}
-	settings := []string{}
-	for _, s := range list {
-		if section, sub, name := s.parts(); section == "filter" && sub != "" {
-			value := ""
-			if name == "required" {
-				value = "false"
-			}
-			settings = append(settings, "filter."+sub+"."+name+"="+value)
-		}
-	}
-	return settings, nil
-}
-
 // effective returns the settings that count in a repository: the system's, the user's and its own.
 // It asks git only when a file that holds one has changed since.
 func (g *program) effective(ctx context.Context, commonDir string) ([]setting, error) {

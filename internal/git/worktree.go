@@ -65,25 +65,25 @@ func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch
 	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
 		return err
 	}
-	settings := slices.Clone(checkoutSettings)
+	c := call{
+		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: programs != agency.NoPrograms, fetch: true, silent: true,
+		env:      []string{"AGENCY_MAKING=" + path},
+		settings: slices.Clone(checkoutSettings),
+		args:     []string{"worktree", "add", "--quiet"},
+	}
 	switch {
 	case programs == agency.NoPrograms:
-		filters, err := g.withoutFilters(ctx, repo)
-		if err != nil {
-			return unmade(path, err)
-		}
-		settings = append(append(settings, "core.hooksPath=/dev/null", "core.fsmonitor=false"), filters...)
+		c.args = append(c.args, "--no-checkout")
 	case repo.Hooks != "" && programs == agency.OwnPrograms:
-		settings = append(settings, "core.hooksPath=/dev/null")
+		c.settings = append(c.settings, "core.hooksPath=/dev/null")
 	case repo.Hooks != "":
-		settings = append(settings, "core.hooksPath="+filepath.Join(path, repo.Hooks))
+		c.settings = append(c.settings, "core.hooksPath="+filepath.Join(path, repo.Hooks))
 	}
-	_, err := g.do(ctx, call{
-		dir: repo.Root, site: site{gitDir: repo.CommonDir}, hooks: true, fetch: true, silent: true,
-		env:      []string{"AGENCY_MAKING=" + path},
-		settings: settings,
-		args:     []string{"worktree", "add", "--quiet", "--", path, branch},
-	})
+	c.args = append(c.args, "--", path, branch)
+	_, err := g.do(ctx, c)
+	if err == nil && programs == agency.NoPrograms {
+		err = g.writeFiles(ctx, repo, path)
+	}
 	if err == nil {
 		return nil
 	}
@@ -103,6 +103,30 @@ func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch
 		return e.WithHint("something of it is left: %s", undo)
 	}
 	return e
+}
+
+// writeFiles checks out the commit of a new worktree. Git runs no program for it: of the repository's
+// configuration it knows only what names none, and nothing of the user's and the system's.
+func (g *Worktrees) writeFiles(ctx context.Context, repo agency.Repo, path string) error {
+	dir, err := gitDir(repo, path)
+	if err != nil {
+		return err
+	}
+	list, err := g.readSettings(ctx, repo.CommonDir)
+	if err != nil {
+		return err
+	}
+	view, err := g.makeView(repo.CommonDir, format(neutral(list)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(view) }()
+	_, err = g.do(ctx, call{
+		dir: path, site: site{gitDir: dir, commonDir: view, worktree: path}, silent: true, settings: checkoutSettings,
+		env:  []string{"AGENCY_MAKING=" + path, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull},
+		args: []string{"reset", "--quiet", "--hard", "--no-recurse-submodules"},
+	})
+	return err
 }
 
 // checkoutSettings let one worker for each core check out files. That halves the time from 2,000

@@ -430,3 +430,42 @@ func FuzzParseWorktrees(f *testing.F) {
 		}
 	})
 }
+
+// Where no program may run, none does: neither hooks nor filters, whatever part of the configuration
+// names them. The files come as they are stored.
+func TestAddWorktreeWithoutPrograms(t *testing.T) {
+	t.Parallel()
+	g, root := newGit(), filepath.Join(tempDir(t), "repo")
+	newRepo(t, root)
+	repo, err := g.Discover(t.Context(), root)
+	check(t, err)
+	ran := filepath.Join(t.TempDir(), "ran")
+	included := filepath.Join(t.TempDir(), "included")
+	program := "sh -c 'cat; touch " + ran + "'"
+	for _, name := range []string{"plain", "a=b"} {
+		sh(t, repo.Root, "config", "filter."+name+".smudge", program)
+	}
+	sh(t, repo.Root, "config", "--file", included, "filter.later.smudge", program)
+	sh(t, repo.Root, "config", "includeIf.onbranch:agency/**.path", included)
+	write(t, filepath.Join(repo.CommonDir, "hooks", "post-checkout"), "#!/bin/sh\ntouch "+ran+"\n")
+	check(t, os.Chmod(filepath.Join(repo.CommonDir, "hooks", "post-checkout"), 0o755))
+	write(t, filepath.Join(repo.Root, ".gitattributes"), "*.1 filter=plain\n*.2 filter=later\n*.3 filter=\"a=b\"\n")
+	for _, name := range []string{"a.1", "a.2", "a.3"} {
+		write(t, filepath.Join(repo.Root, name), "stored\n")
+	}
+	sh(t, repo.Root, "add", ".")
+	sh(t, repo.Root, "commit", "-qm", "filtered")
+	path := filepath.Join(tempDir(t), "wt")
+	check(t, g.AddWorktree(t.Context(), repo, path, "agency/x", "HEAD", agency.NoPrograms))
+	for _, name := range []string{"a.1", "a.2", "a.3"} {
+		if data, err := os.ReadFile(filepath.Join(path, name)); err != nil || string(data) != "stored\n" {
+			t.Errorf("%s holds %q: %v", name, data, err)
+		}
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program ran")
+	}
+	if head := sh(t, path, "symbolic-ref", "HEAD"); strings.TrimSpace(head) != "refs/heads/agency/x" {
+		t.Errorf("HEAD is %s", head)
+	}
+}

@@ -31,6 +31,8 @@ var insideTable = map[string]insideRule{
 				return err
 			}
 		}
+		slices.Sort(r.Runs)
+		r.Runs = slices.Compact(r.Runs)
 		return nil
 	}),
 	api.ShowRun.Name: aboutRun(runRequest), api.ExplainRun.Name: aboutRun(runRequest),
@@ -48,7 +50,10 @@ var insideTable = map[string]insideRule{
 		if len(r.Set) > 0 {
 			return refusedInside(by, "variables", "what the agent needs to know belongs in its prompt")
 		}
-		return p.resolveInside(ctx, by, &r.Run)
+		if err := p.resolveInside(ctx, by, &r.Run); err != nil {
+			return err
+		}
+		return p.resumeInside(ctx, by, agency.RunID(r.Run))
 	}),
 	api.ListAlerts.Name: inside(func(ctx context.Context, p *Policy, by *agency.Run, r *api.ListAlertsRequest) error {
 		r.Dir = ""
@@ -108,7 +113,7 @@ func (p *Policy) allowInside(ctx context.Context, by *agency.Run, operation stri
 	switch {
 	case by == nil:
 		return agency.Errorf(agency.CodePermissionDenied, "a request from a sandbox names no run")
-	case claim.Caller.Attempt != by.Attempt.Number || by.RemovedAt != nil:
+	case claim.Caller.Attempt != by.Attempt.Number || by.Attempt.State.Final() || by.RemovedAt != nil:
 		return agency.Errorf(agency.CodePermissionDenied, "the attempt %d of %s is over", claim.Caller.Attempt, by.Ref())
 	case !ok:
 		return agency.Errorf(agency.CodePermissionDenied, "%q does not work in a sandbox", strings.TrimPrefix(operation, "/v1/")).
@@ -176,16 +181,45 @@ func (p *Policy) Sees(ctx context.Context) (func(*agency.Run) (bool, error), err
 // for refs of the user's.
 const branchInside = "agency/"
 
+// resumeInside lets an agent in a sandbox start again what ends no later than its own run.
+func (p *Policy) resumeInside(ctx context.Context, by *agency.Run, id agency.RunID) error {
+	if by.Attempt.StopRequestedAt != nil {
+		return stopping(by)
+	}
+	r, err := p.Store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if left := p.minutesLeft(by); left > 0 && (r.MaxMinutes == 0 || r.MaxMinutes > left) {
+		return agency.Errorf(agency.CodePermissionDenied, "%s ends in %d minutes, and an attempt of %s may take longer", by.Ref(), left, r.Ref()).
+			WithHint("start a new run, which ends with it")
+	}
+	return nil
+}
+
+func stopping(by *agency.Run) error {
+	return agency.Errorf(agency.CodePermissionDenied, "%s is being stopped, and may start nothing", by.Ref())
+}
+
+// minutesLeft returns how many minutes are left of the time limit of a run, at least one; 0 without a
+// limit.
+func (p *Policy) minutesLeft(r *agency.Run) int {
+	if r.MaxMinutes == 0 || r.Attempt.StartedAt == nil {
+		return r.MaxMinutes
+	}
+	return max(1, r.MaxMinutes-int(p.Now().Sub(*r.Attempt.StartedAt).Minutes()))
+}
+
 // createInside lets an agent in a sandbox start runs in its repository, from its worktree. What a
 // spec can name beside that, agency would read outside, or pass on to a run that has more than it:
 // presets have variables, and each coding agent credentials and hosts of its own.
 func createInside(_ context.Context, _ *Policy, by *agency.Run, r *api.CreateRunRequest) error {
 	r.Dir, r.Env, r.Config = by.Worktree, nil, ""
 	s := &r.Spec
-	const ask = "ask the user: agency report needs-input --summary ..."
+	const ask = "ask the user: agency report needs-input --question ..."
 	switch {
 	case by.Attempt.StopRequestedAt != nil:
-		return agency.Errorf(agency.CodePermissionDenied, "%s is being stopped, and may start nothing", by.Ref())
+		return stopping(by)
 	case s.Repo != "":
 		return refusedInside(by, "a repository", "the run starts in that of "+by.Ref())
 	case s.Preset != "":
@@ -198,14 +232,14 @@ func createInside(_ context.Context, _ *Policy, by *agency.Run, r *api.CreateRun
 		return refusedInside(by, "variables", "what the agent needs to know belongs in its prompt")
 	case len(s.Hosts) > 0:
 		return refusedInside(by, "hosts", ask)
-	case s.Branch != "" && !strings.HasPrefix(s.Branch, branchInside):
+	case s.Branch != "" && !strings.HasPrefix(s.Branch, branchInside), s.Branch == branchInside+"HEAD":
 		return refusedInside(by, "a branch outside of "+branchInside, "--branch "+branchInside+"NAME")
 	}
 	if s.Runner.Kind == "" {
 		s.Runner.Kind, s.Runner.Name = by.Runner.Kind, by.Runner.Name
-		if by.Runner.Kind != agency.Custom {
-			s.Runner.Name = ""
-		}
+	}
+	if s.Runner.Kind != agency.Custom {
+		s.Runner.Name = ""
 	}
 	if s.Runner.Kind != by.Runner.Kind && s.Runner.Kind != agency.Shell && s.Runner.Kind != agency.Custom {
 		return refusedInside(by, "another coding agent", ask)

@@ -95,6 +95,8 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 			WithHint("leave out the limits, or ask for tighter ones")
 	case len(spec.Runner.Args) > 0 && !p.cfg.MCP.Allows(config.AllowArgs):
 		return p.refused("arguments for the runner", config.AllowArgs)
+	case p.Sandboxed() != nil:
+		return p.runner(spec) // before a mistyped name is told the right ones
 	}
 	return nil
 }
@@ -116,12 +118,8 @@ func (p *Permission) CheckChosen(ctx context.Context, spec *agency.Spec) error {
 		spec.Sandbox, spec.Network = own.Level, own.Network
 		spec.Resources = spec.Resources.Tighter(p.by.Resources)
 	}
-	if by := p.Sandboxed(); by != nil && by.MaxMinutes > 0 {
-		left := by.MaxMinutes
-		if by.Attempt.StartedAt != nil {
-			left = max(1, left-int(p.policy.Now().Sub(*by.Attempt.StartedAt).Minutes()))
-		}
-		if own := spec.Limits.MaxMinutes; own == 0 || own > left {
+	if by := p.Sandboxed(); by != nil {
+		if left, own := p.policy.minutesLeft(by), spec.Limits.MaxMinutes; left > 0 && (own == 0 || own > left) {
 			spec.Limits.MaxMinutes = left
 		}
 	}

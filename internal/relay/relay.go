@@ -22,7 +22,7 @@ import (
 
 // The limits of what an agent can make of a relay.
 const (
-	mostConnections = 256
+	mostConnections = 128
 	headerBytes     = 16 << 10
 	bodyBytes       = 1 << 20  // of a request
 	smallBytes      = 64 << 10 // of a request that may be one of many at once

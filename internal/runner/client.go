@@ -369,8 +369,12 @@ const environLimit = lineLimit / 7
 // one.
 func (c *client) environ() (agency.Environ, error) {
 	size, env := 0, c.launch.Env
-	if c.launch.Outer != nil {
+	switch {
+	case c.launch.Outer != nil:
 		env = c.launch.Outer
+	case c.launch.Relay != "": // that of the sandbox names another configuration
+		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s was replaced, and does not know the environment outside the sandbox", c.launch.RunID).
+			WithHint("start it again: agency resume --restart %s", c.launch.RunID)
 	}
 	env = env.Without("AGENCY_TOKEN")
 	for _, kv := range env {

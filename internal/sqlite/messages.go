@@ -147,13 +147,10 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 		return agency.Errorf(agency.CodeLimit, "a run may send at most %d messages in a minute", agency.MessageRate).
 			WithHint("put more into one message, and wait for an answer")
 	}
-	most := agency.InboxLimit
-	var boxed bool
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM runs WHERE id = ? AND sandbox NOT IN ('', ?)`, m.From, agency.SandboxWorktree).Scan(&boxed); err != nil {
-		return err
-	}
-	if boxed {
-		most /= 2 // an inbox that it filled still takes what others send
+	if m.Type != agency.StatusUpdate {
+		if err := tx.checkTree(ctx, m.From, recipients); err != nil {
+			return err
+		}
 	}
 	for _, r := range recipients {
 		var waiting int
@@ -161,8 +158,42 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 		if err != nil {
 			return err
 		}
-		if waiting >= most {
+		if waiting >= agency.InboxLimit {
 			return agency.Errorf(agency.CodeLimit, "%d messages wait for %s already", waiting, r).WithHint("agency messages ls --to %s", r)
+		}
+	}
+	return nil
+}
+
+// checkTree refuses a message of a run in a sandbox when too many wait of it and its relatives: the
+// runs that were started, directly or not, by the topmost of them that is in a sandbox.
+func (tx *transaction) checkTree(ctx context.Context, from string, recipients []string) error {
+	top := ""
+	for id := from; id != ""; {
+		var owner, level string
+		err := tx.QueryRowContext(ctx, `SELECT owner, sandbox FROM runs WHERE id = ?`, id).Scan(&owner, &level)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && !agency.SandboxLevel(level).Confines() {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		top, id = id, owner
+	}
+	if top == "" {
+		return nil
+	}
+	for _, r := range recipients {
+		var waiting int
+		err := tx.QueryRowContext(ctx, `WITH RECURSIVE tree(id) AS (SELECT ? UNION SELECT runs.id FROM runs JOIN tree ON runs.owner = tree.id)
+			SELECT count(*) FROM deliveries d JOIN messages m ON m.seq = d.message
+			WHERE d.recipient = ? AND d.acked_at_ms IS NULL AND d.dead = '' AND m.sender IN tree`, top, r).Scan(&waiting)
+		if err != nil {
+			return err
+		}
+		if waiting >= agency.TreeLimit {
+			return agency.Errorf(agency.CodeLimit, "%d messages of this run and its relatives wait for %s already", waiting, r).
+				WithHint("wait until they are acknowledged")
 		}
 	}
 	return nil

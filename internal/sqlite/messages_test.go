@@ -217,3 +217,40 @@ func TestOldMessages(t *testing.T) {
 		t.Errorf("acknowledge what was forgotten: %v", err)
 	}
 }
+
+// An agent in a sandbox cannot fill an inbox together with what it started, so others still reach it.
+// Its reports do not count.
+func TestMessagesOfATree(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	runs := []*agency.Run{newRun(1), newRun(2), newRun(3), newRun(4)}
+	for i, r := range runs[:3] {
+		r.Sandbox.Level = agency.SandboxProcess
+		if i > 0 {
+			r.Owner = string(runs[i-1].ID)
+		}
+	}
+	create(t, s, runs...)
+	sent := 0
+	from := func(r *agency.Run) error {
+		sent++
+		return send(t, s, fmt.Sprint("m_", sent), string(r.ID), "", agency.User)
+	}
+	for i := range agency.TreeLimit {
+		if err := from(runs[i%3]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range runs[:3] {
+		if err := from(r); !agency.IsCode(err, agency.CodeLimit) {
+			t.Errorf("%s: %v", r.ID, err)
+		}
+	}
+	if err := from(runs[3]); err != nil {
+		t.Errorf("another run: %v", err)
+	}
+	report := &agency.Message{ID: "m_report", Type: agency.StatusUpdate, From: string(runs[2].ID), To: agency.Target{User: true}, Payload: json.RawMessage("{}")}
+	if err := s.SendMessage(context.Background(), report, []string{agency.User}, ""); err != nil {
+		t.Errorf("a report: %v", err)
+	}
+}

@@ -24,6 +24,15 @@ func (ps *Projects) LocateInside(ctx context.Context, by *agency.Run, base strin
 	return at, err
 }
 
+// hidesRemote reports whether a branch has the name by which git knows one of a remote.
+func (s *Supervisor) hidesRemote(ctx context.Context, p *NewRun) bool {
+	if p.AskedBy == nil || p.Spec.Branch == "" {
+		return false
+	}
+	_, err := s.Git.ResolveCommit(ctx, p.repo.Root, "refs/remotes/"+p.Spec.Branch)
+	return err == nil
+}
+
 // planInside is what planSetup does for a run that an agent in a sandbox asks for: it refuses all
 // that the repository wants done, which would be done outside.
 func planInside(project *agency.Project, without string) error {
