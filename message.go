@@ -22,6 +22,12 @@ const Daemon = "agency"
 // one replaces one that was not acknowledged.
 const StatusUpdate = "status.update"
 
+// IsReport reports whether a type is that of the messages by which an owner hears the state of its
+// worker.
+func IsReport(kind string) bool {
+	return kind == StatusUpdate || kind == "task.complete" || kind == "task.failed"
+}
+
 // Limits of messages.
 const (
 	PayloadLimit = 64 << 10 // bytes

@@ -26,20 +26,11 @@ type requests struct {
 	isStopping func() bool
 
 	inHand atomic.Int64 // requests that a stop could lose
-	// fromSandbox has a token for each request of agents in sandboxes that makes the daemon work: their
-	// limits do not count for it.
-	fromSandbox chan struct{}
+	turns  *turns
 }
 
-// How many requests of agents in sandboxes are worked on at once, and how long they may take to read
-// an answer.
-const (
-	mostFromSandbox = 4
-	sandboxReads    = 30 * time.Second
-)
-
 func newRequests(d *Daemon) *requests {
-	return &requests{mux: http.NewServeMux(), version: d.Version, policy: d.policy, log: d.Log, isStopping: d.isStopping, fromSandbox: make(chan struct{}, mostFromSandbox)}
+	return &requests{mux: http.NewServeMux(), version: d.Version, policy: d.policy, log: d.Log, isStopping: d.isStopping, turns: newTurns()}
 }
 
 // handle serves an operation with do.
@@ -76,17 +67,25 @@ func (rs *requests) serve(op api.Description, do func(ctx context.Context, req a
 			ctx = trace.With(ctx, trace.New("daemon"))
 		}
 		end := trace.Begin(ctx, op.Name)
-		if r.Header.Get(api.InsideHeader) != "" {
-			done, admitted := rs.admit(r, &op)
-			if !admitted {
+		worked := func() {}
+		if r.Header.Get(api.InsideHeader) != "" && takesTurns(op.Name) {
+			tree, err := rs.policy.Tree(ctx)
+			if err != nil {
+				reply(w, nil, err)
+				return
+			}
+			var answered func()
+			var ok bool
+			if worked, answered, ok = rs.turns.take(ctx, tree); !ok {
 				return // the client is gone
 			}
-			defer done()
+			defer answered()
 		}
 		var resp any
 		if err = rs.policy.Allow(ctx, op.Name, req); err == nil {
 			resp, err = do(ctx, req)
 		}
+		worked()
 		if err != nil && rs.isStopping() {
 			err = cutOff(op.Kind, err)
 		}
@@ -99,21 +98,6 @@ func (rs *requests) serve(op api.Description, do func(ctx context.Context, req a
 		}
 		replyTraced(w, resp, err, trace.From(ctx).Spans())
 	})
-}
-
-// admit waits until a request of an agent in a sandbox may be worked on; the caller calls done when it
-// is answered. Requests that only wait are admitted at once. admitted is false when the client has
-// left.
-func (rs *requests) admit(r *http.Request, op *api.Description) (done func(), admitted bool) {
-	if op.Name == api.WaitRuns.Name || op.Name == api.PollMessages.Name {
-		return func() {}, true
-	}
-	select {
-	case rs.fromSandbox <- struct{}{}:
-	case <-r.Context().Done():
-		return nil, false
-	}
-	return func() { <-rs.fromSandbox }, true
 }
 
 // stream serves one stream: version check, media type of the answer, which reply replaces for an

@@ -219,7 +219,7 @@ func harmless(list []setting) []setting {
 	return append(list, setting{key: "gc.auto", value: "0"}, setting{key: "maintenance.auto", value: "false"})
 }
 
-// userSettings returns the user's own settings that commits need, as a configuration file.
+// userSettings returns the user's own settings that commits and looks need, as a configuration file.
 func (g *Sandboxes) userSettings(ctx context.Context, repo agency.Repo) (string, error) {
 	all, err := g.effective(ctx, repo.CommonDir)
 	if err != nil {
@@ -230,6 +230,8 @@ func (g *Sandboxes) userSettings(ctx context.Context, repo agency.Repo) (string,
 		switch section {
 		case "user":
 			return name != "name" && name != "email"
+		case "core": // how lines end
+			return name != "autocrlf" && name != "eol" && name != "safecrlf"
 		case "init", "pull", "rebase", "diff", "color":
 			return s.bare || strings.HasPrefix(name, "external") || name == "command" || name == "textconv"
 		default:

@@ -64,8 +64,13 @@ var insideTable = map[string]insideRule{
 	}),
 	api.AckAlerts.Name: inside(ackInside),
 
-	api.SendMessage.Name:  inside(sendInside),
-	api.PollMessages.Name: anyRequest,
+	api.SendMessage.Name: inside(sendInside),
+	api.PollMessages.Name: inside(func(_ context.Context, _ *Policy, _ *agency.Run, r *api.PollMessagesRequest) error {
+		if r.Limit <= 0 || r.Limit > pollInside {
+			r.Limit = pollInside
+		}
+		return nil
+	}),
 	api.AckMessages.Name: inside(func(_ context.Context, _ *Policy, _ *agency.Run, r *api.AckMessagesRequest) error {
 		return atMostInside("messages", len(r.Messages))
 	}),
@@ -74,6 +79,9 @@ var insideTable = map[string]insideRule{
 		return nil
 	}),
 }
+
+// pollInside is how many messages a poll from a sandbox returns.
+const pollInside = 20
 
 // mostInside is how many things a request from a sandbox can name.
 const mostInside = 100
@@ -90,9 +98,6 @@ func inside[Req any](check func(ctx context.Context, p *Policy, by *agency.Run, 
 		return check(ctx, p, by, req.(*Req))
 	}
 }
-
-// anyRequest is for operations that are about the sender alone.
-func anyRequest(context.Context, *Policy, *agency.Run, any) error { return nil }
 
 func aboutRun[Req any](ref func(*Req) *string) insideRule {
 	return func(ctx context.Context, p *Policy, by *agency.Run, req any) error {
@@ -152,6 +157,19 @@ func (p *Policy) resolveInside(ctx context.Context, by *agency.Run, ref *string)
 
 func unseen(by *agency.Run, ref string) error {
 	return agency.Errorf(agency.CodeRunNotFound, "%s sees no run %q from its sandbox, only itself and what it started", by.Ref(), ref).WithHint("agency ls")
+}
+
+// Tree returns the id of the topmost run above the one that sent a request, or of that run itself.
+func (p *Policy) Tree(ctx context.Context) (string, error) {
+	by, _, err := p.Agent(ctx)
+	if err != nil || by == nil {
+		return "", err
+	}
+	owners, err := p.Callers.Owners(ctx, by.Owner)
+	if len(owners) > 0 {
+		return string(owners[len(owners)-1]), err
+	}
+	return string(by.ID), err
 }
 
 // Sees returns what tells the sender of a request whether it sees a run; nil when it sees all.
@@ -277,6 +295,8 @@ func ackInside(ctx context.Context, p *Policy, by *agency.Run, r *api.AckAlertRe
 // repository.
 func sendInside(ctx context.Context, p *Policy, by *agency.Run, r *api.SendMessageRequest) error {
 	switch {
+	case agency.IsReport(r.Type):
+		return agency.Errorf(agency.CodePermissionDenied, "a message of the type %s is a report of agency", r.Type).WithHint("agency report does that; or give another type")
 	case r.To.Broadcast:
 		return agency.Errorf(agency.CodePermissionDenied, "%s may not write to the runs of all repositories from its sandbox", by.Ref()).
 			WithHint("write to those of its repository: agency messages send --repo .")

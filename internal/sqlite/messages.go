@@ -147,7 +147,7 @@ func (tx *transaction) checkLimits(ctx context.Context, m *agency.Message, recip
 		return agency.Errorf(agency.CodeLimit, "a run may send at most %d messages in a minute", agency.MessageRate).
 			WithHint("put more into one message, and wait for an answer")
 	}
-	if m.Type != agency.StatusUpdate {
+	if !agency.IsReport(m.Type) {
 		if err := tx.checkTree(ctx, m.From, recipients); err != nil {
 			return err
 		}
