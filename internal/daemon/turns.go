@@ -20,7 +20,7 @@ const (
 // takesTurns reports whether an operation makes the daemon work for an agent in a sandbox, whose limits
 // do not count there.
 func takesTurns(operation string) bool {
-	return slices.Contains([]string{api.CreateRun.Name, api.ResumeRun.Name, api.RemoveRun.Name, api.ShowRun.Name, api.DiffRun.Name}, operation)
+	return slices.Contains([]string{api.CreateRun.Name, api.ResumeRun.Name, api.RemoveRun.Name, api.ShowRun.Name, api.DiffRun.Name, api.ListMessages.Name}, operation)
 }
 
 // turns admits the requests of agents in sandboxes one after the other, so that no agent keeps others

@@ -73,7 +73,7 @@ func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch
 	}
 	switch {
 	case programs == agency.NoPrograms:
-		c.args = append(c.args, "--no-checkout")
+		c.args = append(c.args, "--no-checkout", "--lock", "--reason", initializing) // until it has its files
 	case repo.Hooks != "" && programs == agency.OwnPrograms:
 		c.settings = append(c.settings, "core.hooksPath=/dev/null")
 	case repo.Hooks != "":
@@ -126,6 +126,9 @@ func (g *Worktrees) writeFiles(ctx context.Context, repo agency.Repo, path strin
 		env:  []string{"AGENCY_MAKING=" + path, "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull},
 		args: []string{"reset", "--quiet", "--hard", "--no-recurse-submodules"},
 	})
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, "locked"))
+	}
 	return err
 }
 

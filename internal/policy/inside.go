@@ -75,7 +75,7 @@ var insideTable = map[string]insideRule{
 		return atMostInside("messages", len(r.Messages))
 	}),
 	api.ListMessages.Name: inside(func(_ context.Context, _ *Policy, _ *agency.Run, r *api.ListMessagesRequest) error {
-		r.Recipient = "" // its own inbox
+		r.Recipient, r.All = "", false // its own inbox, as far as it waits: the rest may be very much
 		return nil
 	}),
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"agency"
@@ -112,9 +114,14 @@ func (r *Relay) rewrite(p *httputil.ProxyRequest) {
 
 // unanswered returns the error for a request that the daemon did not answer.
 func unanswered(err error) error {
-	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "dial" {
+	op, is := errors.AsType[*net.OpError](err)
+	dialing := is && op.Op == "dial"
+	switch {
+	case dialing && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)):
 		return agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon runs outside the sandbox").
 			WithHint("the next agency command of the user starts it")
+	case dialing:
+		return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon outside the sandbox cannot be reached: %w", op.Err)
 	}
 	if e, is := errors.AsType[*agency.Error](err); is {
 		return e

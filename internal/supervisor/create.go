@@ -170,7 +170,11 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 		if err := s.Git.CheckBranch(ctx, p.repo, p.Spec.Branch); err != nil {
 			return err
 		}
-		if s.hidesRemote(ctx, p) {
+		hides, err := s.hidesRemote(ctx, p)
+		if err != nil {
+			return err
+		}
+		if hides {
 			return agency.Errorf(agency.CodePermissionDenied, "the branch %q of a remote would be hidden by a branch of that name", p.Spec.Branch).WithHint("give another name with --branch")
 		}
 	}

@@ -25,12 +25,15 @@ func (ps *Projects) LocateInside(ctx context.Context, by *agency.Run, base strin
 }
 
 // hidesRemote reports whether a branch has the name by which git knows one of a remote.
-func (s *Supervisor) hidesRemote(ctx context.Context, p *NewRun) bool {
+func (s *Supervisor) hidesRemote(ctx context.Context, p *NewRun) (bool, error) {
 	if p.AskedBy == nil || p.Spec.Branch == "" {
-		return false
+		return false, nil
 	}
 	_, err := s.Git.ResolveCommit(ctx, p.repo.Root, "refs/remotes/"+p.Spec.Branch)
-	return err == nil
+	if agency.IsCode(err, agency.CodeBadRef) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // planInside is what planSetup does for a run that an agent in a sandbox asks for: it refuses all
