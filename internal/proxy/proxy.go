@@ -20,6 +20,7 @@ import (
 
 	"agency"
 	"agency/internal/host"
+	"agency/internal/socket"
 )
 
 // The limits of what an agent can make of a proxy.
@@ -35,7 +36,7 @@ const (
 type Proxy struct {
 	changed func() // called when Use has something new
 
-	slots chan struct{} // a token for each connection
+	slots socket.Slots
 	plain *httputil.ReverseProxy
 
 	mu     sync.Mutex
@@ -49,7 +50,7 @@ type Proxy struct {
 func New(hosts []string, changed func()) *Proxy {
 	list := host.List(hosts)
 	p := &Proxy{
-		hosts: list, locals: host.Locals(list), changed: changed, slots: make(chan struct{}, mostConnections),
+		hosts: list, locals: host.Locals(list), changed: changed, slots: socket.NewSlots(mostConnections),
 		use: agency.NetworkUse{Hosts: append([]string{}, hosts...), Granted: []agency.Grant{}, Refused: []agency.Refusal{}},
 	}
 	p.plain = &httputil.ReverseProxy{
@@ -113,7 +114,7 @@ func (p *Proxy) Serve(listeners []net.Listener) {
 		})
 	}
 	for i, l := range listeners {
-		l = &limited{Listener: l, slots: p.slots}
+		l = p.slots.Listener(l)
 		if i == 0 {
 			server := &http.Server{
 				Handler: http.HandlerFunc(p.handle), MaxHeaderBytes: headerBytes, ReadHeaderTimeout: headerTime, IdleTimeout: time.Minute,

@@ -13,7 +13,6 @@ import (
 	"net/http/httputil"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -36,13 +35,13 @@ const (
 type Relay struct {
 	launch *agency.Launch
 	proxy  *httputil.ReverseProxy
-	slots  chan struct{} // a token for each connection
+	slots  socket.Slots
 	large  chan struct{} // has the token for the one large request
 }
 
 // New returns the relay of an attempt.
 func New(launch *agency.Launch) *Relay {
-	r := &Relay{launch: launch, slots: make(chan struct{}, mostConnections), large: make(chan struct{}, 1)}
+	r := &Relay{launch: launch, slots: socket.NewSlots(mostConnections), large: make(chan struct{}, 1)}
 	r.proxy = &httputil.ReverseProxy{
 		Rewrite: r.rewrite,
 		Transport: &http.Transport{
@@ -64,7 +63,7 @@ func (r *Relay) Serve(l net.Listener) {
 		Handler: r, MaxHeaderBytes: headerBytes, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	_ = server.Serve(&limited{l, r.slots})
+	_ = server.Serve(r.slots.Listener(l))
 }
 
 // ServeHTTP passes a request on, if the daemon takes it from a sandbox.
@@ -135,34 +134,4 @@ func fail(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(agency.AsError(err).Code.HTTPStatus())
 	_ = api.EncodeLine(w, api.Failure(err)) // a client that has disconnected needs no answer
-}
-
-// limited is a listener that accepts no more connections than there are slots.
-type limited struct {
-	net.Listener
-
-	slots chan struct{}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &counted{Conn: conn, slots: l.slots}, nil
-}
-
-// counted is a connection that gives its slot back when it is closed.
-type counted struct {
-	net.Conn
-
-	once  sync.Once
-	slots chan struct{}
-}
-
-func (c *counted) Close() error {
-	c.once.Do(func() { <-c.slots })
-	return c.Conn.Close()
 }

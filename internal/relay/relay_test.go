@@ -37,10 +37,10 @@ func newWorld(t *testing.T) *world {
 		w.answers(rw, r)
 	})}
 	outside, inside := filepath.Join(dir, "daemon"), filepath.Join(dir, "inside")
-	go func() { _ = w.daemon.Serve(listen(t, outside)) }()
+	daemon, agent := listen(t, outside), listen(t, inside)
+	go func() { _ = w.daemon.Serve(daemon) }()
 	t.Cleanup(func() { _ = w.daemon.Close() })
-	l := listen(t, inside)
-	go relay.New(&agency.Launch{RunID: "r_1", Attempt: 2, Token: "secret", Socket: outside}).Serve(l)
+	go relay.New(&agency.Launch{RunID: "r_1", Attempt: 2, Token: "secret", Socket: outside}).Serve(agent)
 	w.inside.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", inside)
 	}}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -89,4 +91,37 @@ func TestDialInOpenFolder(t *testing.T) {
 			t.Errorf("%s: got %v", mode, err)
 		}
 	}
+}
+
+// A listener accepts no more connections than there are slots, whatever else accepts with them.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	dir, slots := short(t), socket.NewSlots(1)
+	accept := func(name string) net.Conn {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		l := slots.Listener(listen(t, path))
+		client, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	first := accept("first")
+	var closed atomic.Bool
+	go func() {
+		runtime.Gosched()
+		closed.Store(true)
+		_ = first.Close()
+	}()
+	second := accept("second")
+	if !closed.Load() {
+		t.Error("two connections have the one slot")
+	}
+	_ = second.Close()
 }
