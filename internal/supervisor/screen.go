@@ -18,11 +18,11 @@ const (
 // Screen returns what the terminal of a run shows as soon as that differs from the revision that a
 // client has seen. At the end of ctx it returns the last screen with the error of ctx.
 func (q *Query) Screen(ctx context.Context, ref, seen string, history int) (*agency.Run, agency.Screen, error) {
-	r, err := q.store.Resolve(ctx, ref)
+	reading := context.WithoutCancel(ctx) // it is short, and a capture that is cut off looks like a terminal that is gone
+	r, err := q.store.Resolve(reading, ref)
 	if err != nil {
 		return nil, agency.Screen{}, err
 	}
-	reading := context.WithoutCancel(ctx) // a capture is short, and one that is cut off looks like a terminal that is gone
 	tick := time.NewTicker(screenEvery)
 	defer tick.Stop()
 	for {

@@ -1,6 +1,8 @@
 package supervisor_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,6 +176,25 @@ func TestAnswerOfTitle(t *testing.T) {
 		}
 		if got := w.sup.Observer.Derive(w.run(r.ID)); got.Label != agency.Working {
 			t.Errorf("got %s after the answer", got.Label)
+		}
+	})
+}
+
+// A client whose time is over before anything was read gets the screen, as at any later moment.
+func TestScreenAtOnceTooLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		_, seen, err := w.sup.Query.Screen(t.Context(), "fix-login", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, cancel := context.WithTimeout(t.Context(), 0)
+		defer cancel()
+		got, screen, err := w.sup.Query.Screen(late, "fix-login", seen.Revision, 0)
+		if !errors.Is(err, context.DeadlineExceeded) || got == nil || got.ID != r.ID || screen.Revision != seen.Revision {
+			t.Errorf("%+v %+v, %v", got, screen, err)
 		}
 	})
 }
