@@ -31,6 +31,7 @@ const (
 	CodeWorktreeFailed      Code = "E_WORKTREE_CREATE_FAILED"
 	CodeRunnerNotConfigured Code = "E_RUNNER_NOT_CONFIGURED"
 	CodeRunnerStartFailed   Code = "E_RUNNER_START_FAILED"
+	CodeConversationLost    Code = "E_CONVERSATION_LOST"
 	CodeStartCutOff         Code = "E_START_CUT_OFF"
 	CodeRunnerDisappeared   Code = "E_RUNNER_DISAPPEARED"
 	CodeTimeLimit           Code = "E_TIME_LIMIT"
@@ -122,6 +123,7 @@ var outcomes = map[Code]struct{ exit, http int }{
 	CodeWorktreeFailed:      {ExitError, http.StatusInternalServerError},
 	CodeRunnerNotConfigured: {ExitError, http.StatusBadRequest},
 	CodeRunnerStartFailed:   {ExitError, http.StatusInternalServerError},
+	CodeConversationLost:    {ExitConflict, http.StatusConflict},
 	CodeStartCutOff:         {ExitError, http.StatusInternalServerError},
 	CodeRunnerDisappeared:   {ExitError, http.StatusInternalServerError},
 	CodeTimeLimit:           {ExitError, http.StatusInternalServerError},

@@ -32,9 +32,11 @@ type CommandRequest struct {
 	// worktree.
 	ConversationID string
 	Resume         bool
-	Env            []string // the runner's, complete except for AGENCY_*; PATH and HOME are looked up there
-	AttemptDir     string   // absolute path; Command.Files go there
-	Hook           []string // argv of the command that an agent's hooks call; the kind of the runner is appended
+	// Silent means that the agent gets no message at the start, and waits for one.
+	Silent     bool
+	Env        []string // the runner's, complete except for AGENCY_*; PATH and HOME are looked up there
+	AttemptDir string   // absolute path; Command.Files go there
+	Hook       []string // argv of the command that an agent's hooks call; the kind of the runner is appended
 	// SystemPrompt is the agent's role, in addition to the instructions for every agent; empty for
 	// none.
 	SystemPrompt string
@@ -48,7 +50,7 @@ type Command struct {
 	Argv           []string // Argv[0] is an absolute path
 	Env            []string // additions, NAME=value
 	Stdin          string   // file that a headless runner reads; empty is /dev/null
-	Opening        string   // the first message to a runner in the mode protocol
+	Opening        string   // the first message to a runner in the mode protocol; empty when it waits for one
 	ConversationID string   // empty when the agent chooses its id after the start
 	// Files are written to CommandRequest.AttemptDir before the start: name and content.
 	Files map[string][]byte
@@ -97,7 +99,7 @@ type Launch struct {
 	Mode     Mode  `json:"mode,omitempty"`
 	// Protocol is what a custom runner speaks in the mode protocol: ACP.
 	Protocol string `json:"protocol,omitempty"`
-	// Opening is the first message to a runner in the mode protocol.
+	// Opening is the first message to a runner in the mode protocol; empty when it waits for one.
 	Opening string `json:"opening,omitempty"`
 	// Resumes is the conversation that a runner in the mode protocol continues; empty for a new
 	// one.

@@ -198,7 +198,7 @@ that it has not begun with: queued says how many. In another mode: run_stop, the
 			agency.CodeTrustRequired, agency.CodeSetupFailed, agency.CodeTmuxStartFailed,
 			agency.CodeRunnerStartFailed, agency.CodeRunnerDisappeared, agency.CodeStartCutOff,
 			agency.CodeCleanupFailed, agency.CodeNotGitRepo, agency.CodeInvalidPath,
-			agency.CodeSandboxUnavailable,
+			agency.CodeSandboxUnavailable, agency.CodeConversationLost,
 		},
 		Example: `{"run": "fix-login", "prompt": "Also fix the logout test."}`,
 		Tool:    &Tool{Name: "run_resume", Required: []string{"run"}, Optional: []string{"prompt", "restart", "fresh"}, Help: "Start another attempt of a run that ended, in the same worktree, with the same conversation if possible."},

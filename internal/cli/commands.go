@@ -29,6 +29,7 @@ func (a *App) entries() []entry {
 		{"send", run.NewSend},
 		{"answer", run.NewAnswer},
 		{"interrupt", run.NewInterrupt},
+		{"mode", run.NewMode},
 		{"stop kill", run.NewStop},
 		{"resume", run.NewResume},
 		{"rm remove", run.NewRemove},

@@ -160,7 +160,7 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			argv := append([]string{exe}, strings.Fields(tt.argv)...)
-			words := strings.NewReplacer("OPENING", agent.Opening, "PROTOCOL", agent.Protocol, "ALLOWED", allowed)
+			words := strings.NewReplacer("OPENING", agent.Opening(agency.CommandRequest{}), "PROTOCOL", agent.Protocol, "ALLOWED", allowed)
 			for i, arg := range argv {
 				argv[i] = words.Replace(arg)
 			}
@@ -169,6 +169,33 @@ func TestBuild(t *testing.T) {
 				t.Errorf("command (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An agent that is to wait for a message gets none at the start, in no mode.
+func TestBuildSilent(t *testing.T) {
+	t.Parallel()
+	opening := agent.Opening(agency.CommandRequest{})
+	for _, kind := range harness.Kinds() {
+		for _, mode := range []agency.Mode{agency.ModeTerminal, agency.ModeProtocol} {
+			request := agency.CommandRequest{
+				Runner: agency.Runner{Kind: kind}, Exec: harnesstest.Program(t), Mode: mode, Resume: true, ConversationID: "ses_1",
+				PromptFile: task, Worktree: "/wt", RunID: "r_01", SystemPrompt: "You review.",
+			}
+			if kind == agency.Shell {
+				continue
+			}
+			for _, request.Silent = range []bool{false, true} {
+				c, err := harness.Build(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				said := strings.Contains(strings.Join(append(c.Argv, c.Opening), " "), opening)
+				if always := kind == "opencode" && mode == agency.ModeTerminal; said == request.Silent && !always || c.ConversationID != "ses_1" {
+					t.Errorf("%s in the mode %s, silent %t: %q, %q, %q", kind, mode, request.Silent, c.Argv, c.Opening, c.ConversationID)
+				}
+			}
+		}
 	}
 }
 

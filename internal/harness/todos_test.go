@@ -50,7 +50,7 @@ func TestTodos(t *testing.T) {
 			`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"todowrite","kind":"other","status":"in_progress","rawInput":{"todos":[{"content":"read","priority":"high","status":"completed"},{"content":"fix","priority":"high","status":"in_progress"}]}}}}`,
 		}, "completed read, in_progress fix"},
 	} {
-		talk := protocol.New(harness.Dialect(agency.RunnerKind(c.kind), ""), "/work", "")
+		talk := protocol.New(harness.Dialect(agency.RunnerKind(c.kind), ""), protocol.Start{Dir: "/work"})
 		talk.Intend(protocol.Intent{Saying: protocol.Hello()})
 		var last []agency.Todo
 		for _, line := range c.lines {

@@ -39,6 +39,7 @@ type Talk struct {
 	failed  string          // why the program did not begin the conversation
 	asked   int             // requests so far
 	hello   bool            // the program answered our Hello
+	silent  bool            // after Hello it waits for a message
 	turn    bool            // the agent is in a turn
 	working bool
 	resting bool   // the agent said that it rests, with requests open: it does when they are over
@@ -92,10 +93,16 @@ type Heard struct {
 	Text     string // readable, safe for a terminal, with line ends
 }
 
-// New returns a conversation of which nothing is known but its working directory and which one it
-// resumes; empty for a new one.
-func New(d *Dialect, dir, resumes string) *Talk {
-	return &Talk{dialect: d, tools: map[string]tool{}, place: Place{Dir: dir, Conversation: resumes}}
+// Start is how an attempt begins.
+type Start struct {
+	Dir     string // the working directory
+	Resumes string // the conversation that it continues; empty for a new one
+	Silent  bool   // the agent gets no message at the start, and waits for one
+}
+
+// New returns a conversation of which nothing is known but how it begins.
+func New(d *Dialect, at Start) *Talk {
+	return &Talk{dialect: d, tools: map[string]tool{}, place: Place{Dir: at.Dir, Conversation: at.Resumes}, silent: at.Silent}
 }
 
 // Hear takes one line of the agent; nil is a line that was too long.
@@ -318,7 +325,11 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 			s.failed = e.Text
 		}
 		if e.Kind == Replied && s.intent.Kind == saysHello {
+			first := !t.hello && !e.Failed
 			t.hello, t.failed = t.hello || !e.Failed, plain.Visible(oneLine(s.failed))
+			if first && t.silent {
+				return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
+			}
 		}
 	}
 	if e.Kind != Begun {

@@ -122,7 +122,7 @@ func openSpeech(w *wrapper) (*speech, error) {
 		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
 	}
 	s := &speech{
-		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, w.launch.Dir, w.launch.Resumes), over: make(chan struct{}), done: make(chan struct{}),
+		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, protocol.Start{Dir: w.launch.Dir, Resumes: w.launch.Resumes, Silent: w.launch.Opening == ""}), over: make(chan struct{}), done: make(chan struct{}),
 		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), kept: w.speaker.Kept(),
 	}
 	dir, err := w.launch.AttemptDir, error(nil)
@@ -309,7 +309,7 @@ func (s *speech) begin() {
 	s.mu.Unlock()
 	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
 	s.mu.Lock()
-	if err == nil && !s.talk.Forgot() && !s.talk.Knows(opening) {
+	if err == nil && opening.Text != "" && !s.talk.Forgot() && !s.talk.Knows(opening) {
 		err = s.intend(opening)
 	}
 	s.mu.Unlock()
@@ -361,7 +361,11 @@ func (s *speech) repeat() error {
 
 // failSpeech ends a runner with which no conversation can begin.
 func (w *wrapper) failSpeech(err error) {
-	data, _ := json.Marshal(agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: err.Error()})
+	note := agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: err.Error()}
+	if w.launch.Resumes != "" {
+		note.Code = agency.CodeConversationLost
+	}
+	data, _ := json.Marshal(note)
 	_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
 	w.requestStop(agency.EndedByProtocol, false)
 }
@@ -472,10 +476,10 @@ func (s *speech) await(limit time.Duration, ok func() bool) bool {
 	}
 }
 
-// opened reports whether the first message of the attempt was said: no other may come before it. The
-// caller holds the lock.
+// opened reports whether the first message of the attempt was said, if there is one: no other may come
+// before it. The caller holds the lock.
 func (s *speech) opened() bool {
-	return s.talk.Greeted() && (s.talk.Forgot() || s.talk.Knows(agency.Saying{Kind: agency.SaysMessage, ID: s.openingID()}))
+	return s.talk.Greeted() && (s.w.launch.Opening == "" || s.talk.Forgot() || s.talk.Knows(agency.Saying{Kind: agency.SaysMessage, ID: s.openingID()}))
 }
 
 // finish reads the rest of what came from a runner that has ended.

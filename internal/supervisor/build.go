@@ -181,7 +181,7 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 	}
 	killpoint.At("resume.token")
 	return la.takeSteps(ctx, l, "resume", []step{
-		{name: stepArchive, do: func() error { return la.archiveStatusFile(l.run) }},
+		{name: stepArchive, do: func() error { return la.archiveStatusFile(l) }},
 		{name: stepFiles, do: func() error { return la.makeAttemptFiles(l.run, prompt) }},
 		{name: stepSetup, do: func() error { return la.doSetup(ctx, l) }},
 		{name: stepSession, more: true, do: func() error {
@@ -198,11 +198,15 @@ func (la *launcher) buildAttempt(ctx context.Context, l *launching, prompt strin
 // archiveStatusFile moves the status file of the previous attempt beside its logs, so that an old
 // status never describes a new attempt. First it writes the number of the new attempt, by which
 // agency report refuses processes of older attempts.
-func (la *launcher) archiveStatusFile(r *agency.Run) error {
+func (la *launcher) archiveStatusFile(l *launching) error {
+	r := l.run
 	number := fmt.Appendf(nil, "%d\n", r.Attempt.Number)
 	if err := file.WriteBeneath(r.Worktree, agency.AttemptFile, number, 0o644); err != nil {
 		return agency.Errorf(agency.CodeInvalidPath, "agency cannot keep its files in the worktree of %s: %w", r.Ref(), err).
 			WithHint("what is there belongs to no run; move it away and try again")
+	}
+	if l.keeps {
+		return nil
 	}
 	// An attempt that was cut off at its start has no folder.
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number-1)

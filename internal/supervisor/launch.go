@@ -63,6 +63,8 @@ type launching struct {
 	gits     chan func() error // has what makes the agent's repository in a sandbox; nil when the worktree is there already
 	setup    *setup            // nil when the repository needs none, or it is done
 	waits    bool              // the wrapper waits until it is let go
+	silent   bool              // the agent gets no message at the start, and waits for one
+	keeps    bool              // what the agent reported in the attempt before still counts
 	warnings []string          // problems that do not fail the start
 }
 
@@ -110,7 +112,7 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 	req := agency.CommandRequest{
 		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Protocol: l.settings.Protocol, Model: r.Model, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
-		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Env: l.env,
+		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Silent: l.silent, Env: l.env,
 		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: r.Sandbox.Level,
 	}

@@ -13,12 +13,14 @@ import (
 // ResumeRequest asks for another attempt of a run in the same worktree.
 type ResumeRequest struct {
 	Ref         string
-	Prompt      string // a new task for this attempt; empty keeps the old one
-	Fresh       bool   // a new conversation; the worktree is saved first
-	Restart     bool   // stop a live attempt
-	Force       bool   // even when the configuration of the runner changed
-	NoSetup     bool   // even when the repository's setup never succeeded
-	FromSandbox bool   // an agent in a sandbox asks for it
+	Prompt      string      // a new task for this attempt; empty keeps the old one
+	Mode        agency.Mode // the conversation continues in it; without a prompt, the agent waits for a message
+	Idle        bool        // with Mode: only while the agent is at rest
+	Fresh       bool        // a new conversation; the worktree is saved first
+	Restart     bool        // stop a live attempt
+	Force       bool        // even when the configuration of the runner changed
+	NoSetup     bool        // even when the repository's setup never succeeded
+	FromSandbox bool        // an agent in a sandbox asks for it
 	Env         []string
 	Set         []string           // NAME=value, over Env; the values that an earlier attempt was given are not recorded
 	Settings    agency.RunSettings // the caller's configuration for the run
@@ -91,7 +93,9 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	if err := s.launcher.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return resumption, s.settler.abort(ctx, l.run, err)
 	}
-	resumption.Run, err = s.Records.Run(ctx, r.ID)
+	if resumption.Run, err = s.Records.Run(ctx, r.ID); err == nil && req.Mode != "" {
+		resumption.Run, err = s.awaitConversation(ctx, resumption.Run)
+	}
 	return resumption, err
 }
 
@@ -109,7 +113,10 @@ func (s *Supervisor) holdToResume(ctx context.Context, req *ResumeRequest) (r *a
 	if r, release, err = s.Records.Hold(ctx, string(r.ID)); err != nil {
 		return nil, repo, nil, err
 	}
-	if repo, err = s.checkResumable(ctx, r, req.Restart); err == nil && req.Prompt != "" {
+	if err = checkMode(r, req); err == nil {
+		repo, err = s.checkResumable(ctx, r, req.Restart || req.Mode != "")
+	}
+	if err == nil && req.Prompt != "" {
 		err = agency.CheckPrompt(req.Prompt)
 	}
 	if err == nil {
@@ -182,18 +189,31 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if !resumption.Continued {
 		conversation = s.Random.uuid()
 	}
+	if req.Mode != "" {
+		next.Attempt.SetMode(req.Mode)
+	}
 	if next.Attempt.Image, err = s.checkSandbox(ctx, r.Sandbox.Level, req.Env, spec.Image); err != nil {
 		return nil, nil, err
 	}
 	if next.Attempt.Image != nil && r.Attempt.Image != nil {
 		next.Attempt.Image.From = r.Attempt.Image.From
 	}
-	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, set: append(names(settings.Env), names(req.Set)...)}
+	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, silent: req.Mode != "" && req.Prompt == "", set: append(names(settings.Env), names(req.Set)...)}
 	if missing := missingNames(spec.Env, env); len(missing) > 0 {
 		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
 	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
+	}
+	if l.silent && next.Attempt.HasTerminal() { // in its protocol, the agent shows by its first reply that it is there
+		next.Attempt.AgentState.Turn, next.Attempt.AgentState.TurnAt = agency.TurnEnded, next.Attempt.CreatedAt
+	}
+	if l.keeps = l.silent && r.Attempt.OwnReport() != nil; l.keeps {
+		next.Attempt.Reported, next.Attempt.InputAt = r.Attempt.Reported, r.Attempt.InputAt // with what was answered
+	}
+	if req.Mode != "" && (!resumption.Continued || next.Attempt.ConversationID != conversation) {
+		return nil, nil, agency.Errorf(agency.CodeConversationLost, "%s has no conversation that it could continue in the mode %s", r.Ref(), req.Mode).
+			WithHint("agency resume --restart %s", r.Ref())
 	}
 	if next.ConfigHash != r.ConfigHash && !req.Force {
 		now := strings.Join(append([]string{l.command.Argv[0]}, settings.DefaultArgs...), " ")

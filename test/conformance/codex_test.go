@@ -260,7 +260,7 @@ func TestCodexKilledAndResumed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			request, err := f.model.Await(ctx, func(r modelserver.Request) bool {
-				return !r.Side && strings.Count(r.Heard, described.Opening) == 2
+				return !r.Side && strings.Count(r.Heard, described.Opening(agency.CommandRequest{})) == 2
 			})
 			if err != nil || request.Turn == 0 {
 				t.Fatalf("the model did not hear the earlier conversation: turn %d, %v", request.Turn, err)

@@ -105,7 +105,7 @@ func testHeadless(t *testing.T, binary string, a agent) {
 		t.Errorf("greeting.txt: got %q, %v, want %q", got, err, greeting)
 	}
 	heard := f.asked(0)
-	if !strings.Contains(heard, described.Opening) {
+	if !strings.Contains(heard, described.Opening(agency.CommandRequest{})) {
 		t.Errorf("the opening is not in the first request:\n%s", heard)
 	}
 	if a.noInput {
@@ -145,7 +145,7 @@ func testInteractive(t *testing.T, binary string, a agent) {
 		{Text: "The work is done."},
 	})
 	run := f.start(a)
-	if heard := f.asked(0); !strings.Contains(heard, described.Opening) {
+	if heard := f.asked(0); !strings.Contains(heard, described.Opening(agency.CommandRequest{})) {
 		t.Errorf("the opening is not in the first request:\n%s", heard)
 	}
 	if r, exit := f.wait(run); r.Status != agency.NeedsInput || r.Summary != question || exit != agency.ExitNeedsUser {

@@ -31,6 +31,7 @@ var related = map[string]string{
 	"logs":       "show, events, attach",
 	"interrupt":  "send, answer, stop",
 	"ls":         "tui, show, next, wait",
+	"mode":       "resume, attach, send, interrupt",
 	"mcp":        "report, messages, api",
 	"merge":      "queue, review, verify, diff, push, pr, abandon",
 	"pr":         "push, merge, review, verify, send",

@@ -30,7 +30,7 @@ var telling = []agency.Signal{
 
 // talk returns a conversation that has begun as the recorded ones did.
 func talk() *protocol.Talk {
-	t := protocol.New(&acp.Dialect, "/home/user/repo", "")
+	t := protocol.New(&acp.Dialect, protocol.Start{Dir: "/home/user/repo"})
 	t.Intend(protocol.Intent{Saying: protocol.Hello()})
 	return t
 }
@@ -113,7 +113,7 @@ func TestAnswer(t *testing.T) {
 // second message, which would end the turn.
 func TestOneMessageAtATime(t *testing.T) {
 	t.Parallel()
-	talk := protocol.New(&acp.Dialect, "/home/user/repo", "s")
+	talk := protocol.New(&acp.Dialect, protocol.Start{Dir: "/home/user/repo", Resumes: "s"})
 	talk.Intend(protocol.Intent{Saying: protocol.Hello()})
 	old := talk.Hear([]byte(`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Old."}}}}`))
 	if len(old.Evidence) != 0 || old.Text != "" {

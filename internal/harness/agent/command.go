@@ -17,20 +17,28 @@ func SessionOption(r agency.CommandRequest) string {
 	return "--session-id"
 }
 
-// Opening is the whole prompt in the argument list, in every mode. Task texts stay in files,
+// opening is the whole prompt in the argument list, in every mode. Task texts stay in files,
 // because every user of the machine can read argument lists. It is the same for a new and a resumed
 // conversation.
-const Opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +
+const opening = "Your task is in " + agency.PromptFile + ". Read " + agency.InstructionsFile +
 	" first: it says how to report how you are doing. If work on the task has begun already, continue it."
 
-// OpeningOf is the prompt with the role of a run before it, for an agent that has no other place for
+// Opening returns the prompt; empty for an agent that is to wait for one.
+func Opening(r agency.CommandRequest) string {
+	if r.Silent {
+		return ""
+	}
+	return opening
+}
+
+// OpeningWithRole is the prompt with the role of a run before it, for an agent that has no other place for
 // the role of one run: the instructions that it reads belong to its user or to the project, and a
 // system prompt for one run would replace its own.
-func OpeningOf(r agency.CommandRequest) string {
-	if r.SystemPrompt == "" {
-		return Opening
+func OpeningWithRole(r agency.CommandRequest) string {
+	if r.SystemPrompt == "" || r.Silent {
+		return Opening(r)
 	}
-	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + Opening
+	return "Your role, for all of this conversation:\n\n" + strings.TrimSpace(r.SystemPrompt) + "\n\n" + opening
 }
 
 // ConversationRule matches UUIDs and the ids that agents make. An id can come from an agent's

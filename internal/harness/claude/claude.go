@@ -93,9 +93,9 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, agent.SessionOption(r), r.ConversationID)
 	}
 	args = append(args, own...)
-	opening := agent.Opening
-	if r.Mode != agency.ModeProtocol {
-		args, opening = append(args, "--", agent.Opening), "" // behind "--": several options take any number of values
+	opening := agent.Opening(r)
+	if r.Mode != agency.ModeProtocol && !r.Silent {
+		args, opening = append(args, "--", opening), "" // behind "--": several options take any number of values
 	}
 	return agency.Command{
 		Argv:           args,

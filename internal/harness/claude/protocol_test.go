@@ -33,7 +33,7 @@ var telling = []agency.Signal{
 // The conversation gives exactly these signals. A turn begins with a message and ends with rest.
 func TestProtocolEvidence(t *testing.T) {
 	t.Parallel()
-	talk := protocol.New(harness.Dialect("claude_code", ""), "/work", "")
+	talk := protocol.New(harness.Dialect("claude_code", ""), protocol.Start{Dir: "/work"})
 	var signals []string
 	var unknown, asked []agency.Evidence
 	for _, line := range wire(t) {
@@ -94,7 +94,7 @@ func FuzzProtocol(f *testing.F) {
 	f.Add([]byte(`{"type":"control_request","request_id":"x","request":{"subtype":"hook_callback"}}`))
 	f.Add([]byte(`{"type":"tomorrow"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		talk := protocol.New(harness.Dialect("claude_code", ""), "/work", "")
+		talk := protocol.New(harness.Dialect("claude_code", ""), protocol.Start{Dir: "/work"})
 		for range 2 {
 			h := talk.Hear(line)
 			if strings.ContainsFunc(h.Text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {

@@ -86,7 +86,10 @@ func command(r agency.CommandRequest) agency.Command {
 		args, c.ConversationID = append(args, r.ConversationID), r.ConversationID
 		c.Stdin = "" // "exec resume" takes its prompt from one place only
 	}
-	c.Argv = append(args, agent.Opening)
+	if !r.Silent {
+		args = append(args, agent.Opening(r))
+	}
+	c.Argv = args
 	return c
 }
 
@@ -101,7 +104,7 @@ func serve(r agency.CommandRequest) agency.Command {
 	if r.Model != "" {
 		args = append(args, settingsOf([]string{"-m", r.Model})...)
 	}
-	return agency.Command{Argv: append(args, settingsOf(r.Runner.Args)...), Opening: agent.Opening, ConversationID: resumed(r)}
+	return agency.Command{Argv: append(args, settingsOf(r.Runner.Args)...), Opening: agent.Opening(r), ConversationID: resumed(r)}
 }
 
 // resumed returns the conversation that an attempt continues. Codex makes the ids of its

@@ -67,7 +67,7 @@ func TestCodexCommand(t *testing.T) {
 					}
 					continue
 				}
-				got = append(got, strings.ReplaceAll(c.Argv[i], agent.Opening, "OPENING"))
+				got = append(got, strings.ReplaceAll(c.Argv[i], agent.Opening(agency.CommandRequest{}), "OPENING"))
 			}
 			if text := strings.Join(got, " "); text != tt.argv || c.Stdin != tt.stdin {
 				t.Errorf("got %s, stdin %q, want %s, %q", text, c.Stdin, tt.argv, tt.stdin)

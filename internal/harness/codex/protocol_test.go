@@ -37,7 +37,7 @@ func TestProtocolEvidence(t *testing.T) {
 		"questions": {"prompt asked answered turn_ended prompt asked answered turn_ended prompt prompt turn_ended", "Bash touch made.txt; Which colour? Red|Blue"},
 		"approvals": {"prompt asked answered turn_ended prompt asked interrupted answered prompt asked answered turn_ended prompt", "Bash touch made.txt; Bash touch b.txt; apply_patch /etc/x.txt"},
 	} {
-		talk := protocol.New(harness.Dialect("codex", ""), "/work", "")
+		talk := protocol.New(harness.Dialect("codex", ""), protocol.Start{Dir: "/work"})
 		var signals, asked []string
 		for _, line := range wire(t, name) {
 			for _, e := range talk.Hear(line).Evidence {
@@ -120,7 +120,7 @@ func FuzzProtocol(f *testing.F) {
 	f.Add([]byte(`{"method":"attestation/generate","id":0,"params":{}}`))
 	f.Add([]byte(`{"method":"tomorrow"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		talk := protocol.New(harness.Dialect("codex", ""), "/work", "")
+		talk := protocol.New(harness.Dialect("codex", ""), protocol.Start{Dir: "/work"})
 		for range 2 {
 			h := talk.Hear(line)
 			if strings.ContainsFunc(h.Text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {

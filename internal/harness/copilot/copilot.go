@@ -84,7 +84,7 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, "--model", r.Model)
 	}
 	if r.Mode == agency.ModeProtocol {
-		spoken := acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), agent.Opening)
+		spoken := acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), agent.Opening(r))
 		c.Argv, c.Opening, c.ConversationID = spoken.Argv, spoken.Opening, spoken.ConversationID
 		return c
 	}
@@ -92,7 +92,10 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, "--session-id", r.ConversationID)
 	}
 	args = append(args, r.Runner.Args...)
-	c.Argv = append(args, prompt, agent.Opening)
+	if !r.Silent {
+		args = append(args, prompt, agent.Opening(r))
+	}
+	c.Argv = args
 	return c
 }
 

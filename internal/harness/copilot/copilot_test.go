@@ -191,7 +191,7 @@ func TestCommand(t *testing.T) {
 		},
 	} {
 		c := build(t, "/home/dev", tt.r)
-		got := strings.ReplaceAll(strings.Join(c.Argv[1:], " "), agent.Opening, "OPENING")
+		got := strings.ReplaceAll(strings.Join(c.Argv[1:], " "), agent.Opening(agency.CommandRequest{}), "OPENING")
 		if got != tt.want || c.ConversationID != tt.r.ConversationID || c.Stdin != "" {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
 		}

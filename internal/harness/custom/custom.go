@@ -30,7 +30,7 @@ func command(r agency.CommandRequest) agency.Command {
 		args[i] = known.Replace(arg)
 	}
 	if r.Mode == agency.ModeProtocol {
-		return acp.Command(r, args, agent.OpeningOf(r))
+		return acp.Command(r, args, agent.OpeningWithRole(r))
 	}
 	return agency.Command{Argv: args}
 }

@@ -54,14 +54,17 @@ func command(r agency.CommandRequest) agency.Command {
 		args = append(args, "-m", r.Model)
 	}
 	if r.Mode == agency.ModeProtocol {
-		return acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), agent.OpeningOf(r))
+		return acp.Command(r, append(append(args, "--acp"), r.Runner.Args...), agent.OpeningWithRole(r))
 	}
 	if r.ConversationID != "" {
 		args = append(args, agent.SessionOption(r), r.ConversationID)
 	}
 	args = append(args, r.Runner.Args...)
+	if !r.Silent {
+		args = append(args, prompt, agent.OpeningWithRole(r))
+	}
 	return agency.Command{
-		Argv:           append(args, prompt, agent.OpeningOf(r)),
+		Argv:           args,
 		Stdin:          agent.TaskOnStdin(r),
 		ConversationID: r.ConversationID,
 		Files:          known(r),

@@ -61,7 +61,7 @@ func command(r agency.CommandRequest) agency.Command {
 		}
 	}
 	if r.Mode == agency.ModeProtocol {
-		spoken := acp.Command(r, append(args, r.Runner.Args...), agent.Opening)
+		spoken := acp.Command(r, append(args, r.Runner.Args...), agent.Opening(r))
 		c.Argv, c.Opening, c.ConversationID = spoken.Argv, spoken.Opening, spoken.ConversationID
 		return c
 	}
@@ -71,9 +71,9 @@ func command(r agency.CommandRequest) agency.Command {
 	args = append(args, r.Runner.Args...)
 	switch {
 	case r.Headless:
-		args = append(args, "--", agent.Opening)
+		args = append(args, "--", agent.Opening(r))
 	case c.ConversationID == "": // the terminal interface ignores a prompt for a conversation that it opens again
-		args = append(args, "--prompt", agent.Opening)
+		args = append(args, "--prompt", agent.Opening(r))
 	}
 	c.Argv = args
 	return c

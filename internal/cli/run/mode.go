@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/cli/command"
+)
+
+type modeOptions struct {
+	*command.Deps
+
+	when   string
+	prompt string
+}
+
+// modePause is between two looks at an agent that is at work although its run is settled, as one that
+// offered its work and goes on.
+const modePause = time.Second
+
+// NewMode returns the command agency mode.
+func NewMode(d *command.Deps) *cobra.Command {
+	o := &modeOptions{Deps: d}
+	cmd := command.New(cobra.Command{
+		Use:     "mode RUN terminal|headless|protocol",
+		Short:   "Continue a run's conversation in another mode",
+		GroupID: "run",
+		Long: `Continues the conversation of a run in another mode: agency ends its agent, and starts it
+again in the same worktree as the next attempt. The agent gets no message, and waits for yours, unless
+you give a prompt. It has the permissions of its first start.
+
+By default the command waits until the agent is at rest. It refuses while the agent asks something or
+has tasks in the background; with --when now, these and its turn are lost. When the agent cannot continue
+its conversation, the command fails with E_CONVERSATION_LOST.`,
+		Example: `  agency mode fix-login protocol
+  agency mode fix-login terminal --when now
+  agency mode fix-login headless --prompt "now write the changelog"`,
+		Args: command.Takes("RUN", "terminal|headless|protocol"),
+	}, o.run)
+	f := cmd.Flags()
+	f.StringVar(&o.when, "when", "idle", "end the agent when it is `idle`, or now")
+	f.StringVar(&o.prompt, "prompt", "", "give a new task as `TEXT`")
+	command.Values(cmd, "when", "idle", "now")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return d.CompleteRuns(cmd, args, word)
+		}
+		return []string{string(agency.ModeTerminal), string(agency.ModeHeadless), string(agency.ModeProtocol)}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return cmd
+}
+
+func (o *modeOptions) run(cmd *cobra.Command, args []string) error {
+	if o.when != "idle" && o.when != "now" {
+		return agency.Errorf(agency.CodeUsage, "--when %q does not exist", o.when).WithHint("--when idle or --when now")
+	}
+	if args[1] == "" {
+		return agency.Errorf(agency.CodeUsage, "the mode is empty").WithHint("%s", agency.ModeWords())
+	}
+	if _, err := o.Config(); err != nil {
+		return err
+	}
+	resp, err := o.move(cmd.Context(), args[0], agency.Mode(args[1]))
+	if err != nil {
+		return err
+	}
+	return o.Print(resp, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s: attempt %d continues the conversation in the mode %s\n", resp.Run.Ref(), resp.Run.Attempt, resp.Run.Mode)
+		o.Warn(resp.Warnings)
+	})
+}
+
+// move asks for the other mode until the agent is at rest.
+func (o *modeOptions) move(ctx context.Context, ref string, mode agency.Mode) (api.ResumeRunResponse, error) {
+	for said := false; ; said = true {
+		resp, err := command.Call(ctx, o.Deps, api.ResumeRun, api.ResumeRunRequest{
+			Run: ref, Prompt: o.prompt, Mode: mode, Idle: o.when == "idle", Set: []string{}, Env: o.Env, Config: o.CallerConfig(),
+		})
+		if e := agency.AsError(err); err == nil || e.Details["busy"] != true {
+			return resp, err
+		}
+		if !said {
+			o.Chat("waiting until its agent is at rest; --when now does not wait")
+		}
+		if _, err := command.Call(ctx, o.Deps, api.WaitRuns, api.WaitRunsRequest{Runs: []string{ref}}); err != nil {
+			return resp, err
+		}
+		select {
+		case <-time.After(modePause):
+		case <-ctx.Done():
+			return resp, ctx.Err()
+		}
+	}
+}

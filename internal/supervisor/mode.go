@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agency"
+)
+
+// conversationTimeout bounds the wait for an agent that was started in another mode to say which
+// conversation it continues. Some say it with the next message only.
+const conversationTimeout = 5 * time.Second
+
+// checkMode refuses another mode for a run that has it, that would not know what to do in it, or
+// whose agent is not at rest although the request asks for that.
+func checkMode(r *agency.Run, req *ResumeRequest) error {
+	mode, err := agency.ChooseMode(req.Mode, nil)
+	if err != nil || mode == "" {
+		return err
+	}
+	ref, state := r.Ref(), &r.Attempt.AgentState
+	invalid := func(format string, args ...any) *agency.Error {
+		return agency.Errorf(agency.CodeInvalidState, format, args...)
+	}
+	switch {
+	case req.Fresh:
+		return agency.Errorf(agency.CodeUsage, "another mode continues the conversation, and a fresh start begins a new one").WithHint("drop one of the two")
+	case mode == agency.ModeHeadless && req.Prompt == "":
+		return agency.Errorf(agency.CodeUsage, "in the mode headless an agent works on a prompt and ends").
+			WithHint("agency mode %s headless --prompt TEXT", ref)
+	case r.Attempt.State.Final():
+		return nil
+	case mode == r.Attempt.Mode:
+		return invalid("%s is in the mode %s already", ref, mode).WithHint("agency attach %s", ref)
+	case !req.Idle:
+		return nil
+	case len(state.Requests) > 0:
+		return invalid("the agent of %s asks something, and would lose it", ref).WithHint("answer it first: agency show %s; or: agency mode %s %s --when now", ref, ref, mode)
+	case state.Background > 0:
+		return invalid("the agent of %s has %d tasks in the background, which would end", ref, state.Background).WithHint("agency mode %s %s --when now", ref, mode)
+	case state.Turn != agency.TurnEnded:
+		return invalid("the agent of %s is at work", ref).WithDetail("busy", true).WithHint("agency mode %s %s --when now", ref, mode)
+	default:
+		return nil
+	}
+}
+
+// awaitConversation waits until the agent of an attempt in another mode says which conversation it
+// continues, or is at rest. The error is E_CONVERSATION_LOST when it is another one.
+func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run) (*agency.Run, error) {
+	number, wanted := r.Attempt.Number, r.Attempt.ConversationID
+	waiting, cancel := context.WithTimeout(ctx, conversationTimeout)
+	defer cancel()
+	now, err := s.awaitRun(waiting, r.ID, func(a *agency.Attempt) bool {
+		return a.Number != number || a.State.Final() || a.AgentState.Conversation != "" || a.AgentState.Turn == agency.TurnEnded && !a.HasTerminal()
+	})
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return r, err
+	}
+	switch a := &now.Attempt; {
+	case a.Number != number:
+		return now, nil
+	case a.AgentState.Conversation != "" && a.AgentState.Conversation != wanted:
+		return now, agency.Errorf(agency.CodeConversationLost, "the agent of %s began another conversation, %s, in place of %s", now.Ref(), a.AgentState.Conversation, wanted).
+			WithHint("agency show %s", now.Ref())
+	case a.State == agency.Failed && a.ErrorCode == agency.CodeConversationLost:
+		return now, agency.Errorf(agency.CodeConversationLost, "%s", a.Error).WithHint("agency logs %s", now.Ref())
+	case a.State == agency.Failed:
+		return now, agency.Errorf(agency.CodeRunnerStartFailed, "the agent of %s ended at once: %s", now.Ref(), a.Error).WithHint("agency logs %s", now.Ref())
+	default:
+		return now, nil
+	}
+}
+
+// awaitRun waits until the newest attempt of a run is as done wants it. At the end of ctx it returns the
+// run as it is, with the error of ctx.
+func (s *Supervisor) awaitRun(ctx context.Context, id agency.RunID, done func(*agency.Attempt) bool) (*agency.Run, error) {
+	for {
+		changed := s.Records.Changed()
+		r, err := s.Records.Run(context.WithoutCancel(ctx), id)
+		if err != nil || done(&r.Attempt) {
+			return r, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
