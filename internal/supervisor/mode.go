@@ -47,9 +47,9 @@ func checkMode(r *agency.Run, req *ResumeRequest) error {
 }
 
 // awaitConversation waits until the agent of an attempt in another mode says which conversation it
-// continues, or is at rest. The error is E_CONVERSATION_LOST when it is another one.
-func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run) (*agency.Run, error) {
-	number, wanted := r.Attempt.Number, r.Attempt.ConversationID
+// continues, or is at rest. The error is E_CONVERSATION_LOST when it is not the wanted one.
+func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wanted string) (*agency.Run, error) {
+	number := r.Attempt.Number
 	waiting, cancel := context.WithTimeout(ctx, conversationTimeout)
 	defer cancel()
 	now, err := s.awaitRun(waiting, r.ID, func(a *agency.Attempt) bool {

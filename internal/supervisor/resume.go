@@ -90,11 +90,12 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 			return resumption, s.settler.abort(ctx, l.run, err)
 		}
 	}
+	wanted := l.run.Attempt.ConversationID // before the agent says one
 	if err := s.launcher.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return resumption, s.settler.abort(ctx, l.run, err)
 	}
 	if resumption.Run, err = s.Records.Run(ctx, r.ID); err == nil && req.Mode != "" {
-		resumption.Run, err = s.awaitConversation(ctx, resumption.Run)
+		resumption.Run, err = s.awaitConversation(ctx, resumption.Run, wanted)
 	}
 	return resumption, err
 }
