@@ -12,33 +12,41 @@ import (
 // conversation it continues. Some say it with the next message only.
 const conversationTimeout = 5 * time.Second
 
-// checkMode refuses another mode for a run that has it, that would not know what to do in it, or
-// whose agent is not at rest although the request asks for that.
+// checkMode refuses another mode for a run that has it, or that would not know what to do in it.
 func checkMode(r *agency.Run, req *ResumeRequest) error {
 	mode, err := agency.ChooseMode(req.Mode, nil)
 	if err != nil || mode == "" {
 		return err
 	}
-	ref, state := r.Ref(), &r.Attempt.AgentState
-	invalid := func(format string, args ...any) *agency.Error {
-		return agency.Errorf(agency.CodeInvalidState, format, args...)
-	}
+	ref := r.Ref()
 	switch {
 	case req.Fresh:
 		return agency.Errorf(agency.CodeUsage, "another mode continues the conversation, and a fresh start begins a new one").WithHint("drop one of the two")
 	case mode == agency.ModeHeadless && req.Prompt == "":
 		return agency.Errorf(agency.CodeUsage, "in the mode headless an agent works on a prompt and ends").
 			WithHint("agency mode %s headless --prompt TEXT", ref)
-	case r.Attempt.State.Final():
+	case !r.Attempt.State.Final() && mode == r.Attempt.Mode:
+		return agency.Errorf(agency.CodeInvalidState, "%s is in the mode %s already", ref, mode).WithHint("agency attach %s", ref)
+	default:
 		return nil
-	case mode == r.Attempt.Mode:
-		return invalid("%s is in the mode %s already", ref, mode).WithHint("agency attach %s", ref)
-	case !req.Idle:
+	}
+}
+
+// checkIdle refuses another mode while the agent is not at rest, if the request asks for that.
+func checkIdle(r *agency.Run, req *ResumeRequest) error {
+	ref, mode, state := r.Ref(), req.Mode, &r.Attempt.AgentState
+	invalid := func(format string, args ...any) *agency.Error {
+		return agency.Errorf(agency.CodeInvalidState, format, args...)
+	}
+	switch {
+	case mode == "" || !req.Idle || r.Attempt.State.Final():
 		return nil
 	case len(state.Requests) > 0:
 		return invalid("the agent of %s asks something, and would lose it", ref).WithHint("answer it first: agency show %s; or: agency mode %s %s --when now", ref, ref, mode)
 	case state.Background > 0:
 		return invalid("the agent of %s has %d tasks in the background, which would end", ref, state.Background).WithHint("agency mode %s %s --when now", ref, mode)
+	case state.Turn == agency.TurnUnknown:
+		return invalid("the agent of %s has not said whether it is at rest", ref).WithHint("agency mode %s %s --when now", ref, mode)
 	case state.Turn != agency.TurnEnded:
 		return invalid("the agent of %s is at work", ref).WithDetail("busy", true).WithHint("agency mode %s %s --when now", ref, mode)
 	default:

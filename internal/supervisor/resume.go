@@ -52,6 +52,9 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	}
 	defer release()
 	l, resumption, err := s.planAttempt(ctx, r, &req)
+	if err == nil {
+		err = checkIdle(r, &req) // what can never be is refused before anybody waits for it
+	}
 	if err != nil {
 		return nil, err
 	}
