@@ -50,3 +50,23 @@ func TestActions(t *testing.T) {
 	u.presses("G b R y enter")
 	u.did("snapshot r_idle", "resume r_idle", "exec")
 }
+
+// A conversation continues in another mode: the one that is offered, or what the user types.
+func TestMode(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("c")
+	u.sees("mode of auth-fix> protocol")
+	u.presses("esc")
+	u.did()
+	u.presses("c enter")
+	u.did(`mode r_auth-fix protocol "", idle true`)
+	u.sees("auth-fix continues in another mode")
+	u.presses("c ctrl+u")
+	u.types("headless  now the changelog")
+	u.presses("enter")
+	u.did(`mode r_auth-fix headless "now the changelog", idle true`)
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "its agent is at work")
+	u.presses("c enter")
+	u.sees("auth-fix: its agent is at work")
+}

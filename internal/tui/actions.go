@@ -156,6 +156,23 @@ func (b *board) send(text string) tea.Cmd {
 	})
 }
 
+// startMove begins the change of mode of the marked runs, or of the one under the cursor.
+func (b *board) startMove(string) tea.Cmd {
+	b.targets = b.list.Targets()
+	if len(b.targets) == 0 {
+		return b.desk.Say("there is no run")
+	}
+	b.typing, b.field = moving, field.New(string(page.OtherMode(b.targets[0].Mode)))
+	return nil
+}
+
+func (b *board) move(text string) tea.Cmd {
+	return b.do.each(b.targets, "continues in another mode", func(ctx context.Context, run string) error {
+		_, err := b.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, b.desk.Env, b.desk.Config))
+		return err
+	})
+}
+
 // snooze postpones the open alerts of the marked runs, or of the one under the cursor.
 func (a *actions) snooze() tea.Cmd {
 	runs := a.list.Targets()

@@ -30,6 +30,7 @@ const (
 	filtering        // the list
 	replying         // to the run in about
 	sending          // to the runs in targets
+	moving           // the runs in targets, to another mode
 	finding          // a text in the pane
 )
 
@@ -135,6 +136,8 @@ func (b *board) Typing(width int) cell.Line {
 		return b.field.Draw("reply to "+b.about.Ref()+"> ", width)
 	case sending:
 		return b.field.Draw("send to "+named(b.targets)+"> ", width)
+	case moving:
+		return b.field.Draw("mode of "+named(b.targets)+"> ", width)
 	case finding:
 		return b.field.Draw("find> ", width)
 	case nothing:
@@ -159,6 +162,9 @@ func (b *board) Type(key tea.KeyPressMsg) tea.Cmd {
 		}
 		if was == sending && strings.TrimSpace(text) != "" {
 			return b.send(text)
+		}
+		if was == moving && strings.TrimSpace(text) != "" {
+			return b.move(text)
 		}
 		if was == finding {
 			return b.find(text)

@@ -148,6 +148,7 @@ func (b *board) acts() []page.Binding {
 		{Name: "stop", Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.do.stop},
 		{Name: "resume", Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.do.resume},
 		{Name: "remove", Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.do.remove},
+		{Name: "mode", Keys: []string{"c"}, Shown: "c", Does: "continue it in the mode that you type, with or without a task", Group: groupAct, Act: b.startMove},
 		{Name: "snapshot", Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.do.snapshot},
 		{Name: "verify", Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Group: groupAct, Act: b.do.verify},
 		{Name: "merge", Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Group: groupAct, Act: b.do.merge},

@@ -162,6 +162,9 @@ func (u *user) daemon() page.Daemon {
 			return api.RemoveRunResponse{}, u.record("remove %s", req.Run)
 		},
 		ResumeRun: func(_ context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+			if req.Mode != "" {
+				return api.ResumeRunResponse{}, u.record("mode %s %s %q, idle %t", req.Run, req.Mode, req.Prompt, req.Idle)
+			}
 			return api.ResumeRunResponse{}, u.record("resume %s", req.Run)
 		},
 		TakeSnapshot: func(_ context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {

@@ -8,6 +8,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/page"
 	"agency/internal/view"
 )
 
@@ -49,6 +50,10 @@ func actions(r *api.Run) []action {
 		action{does: "resume it", sure: true, do: func(ctx context.Context, m *Menu, r *api.Run, _ string) (string, error) {
 			_, err := m.o.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: string(r.ID), Env: m.o.Env, Config: m.o.Config})
 			return r.Ref() + " continues", err
+		}},
+		action{does: "continue it in another mode", text: "terminal, headless or protocol, and behind it a task if it gets one; an empty line for none", do: func(ctx context.Context, m *Menu, r *api.Run, text string) (string, error) {
+			_, err := m.o.Daemon.ResumeRun(ctx, page.ReadMode(string(r.ID), text, m.o.Env, m.o.Config))
+			return r.Ref() + " continues in another mode", err
 		}},
 		action{does: "remove it", sure: true, do: func(ctx context.Context, m *Menu, r *api.Run, _ string) (string, error) {
 			_, err := m.o.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: string(r.ID)})
