@@ -25,7 +25,7 @@ func (b *board) exec(args ...string) tea.Cmd {
 	cmd := b.command(args...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+	return b.desk.Exec(cmd, func(err error) tea.Msg {
 		if err == nil {
 			return changedMsg{}
 		}

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -27,6 +29,7 @@ type Model struct {
 	keymap page.Keymap
 
 	width, height int
+	out           *os.File
 	board         *board
 	page          page.Page // nil while the list is shown
 	helping       bool
@@ -45,10 +48,10 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 
 // New returns the model of the dashboard. ctx ends its commands.
 func New(ctx context.Context, o Options) *Model {
-	m := &Model{width: 80, height: 24, keymap: o.Keys}
+	m := &Model{width: 80, height: 24, keymap: o.Keys, out: o.Out}
 	m.desk = &page.Desk{
 		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Later: later,
-		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key,
+		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key, Exec: m.exec,
 	}
 	m.board = newBoard(m.desk, o.Command, o.Views)
 	return m
@@ -151,6 +154,14 @@ func (m *Model) open(p page.Page) tea.Cmd {
 func (m *Model) leave() tea.Cmd {
 	m.page = nil
 	return nil
+}
+
+// exec gives the terminal to a program until it ends.
+func (m *Model) exec(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd {
+	if m.out != nil {
+		cmd.Stdout = m.out
+	}
+	return tea.ExecProcess(cmd, done)
 }
 
 // goTo goes back to the list, to a run.

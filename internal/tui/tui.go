@@ -5,7 +5,6 @@ package tui
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -21,7 +20,7 @@ import (
 type Options struct {
 	Daemon page.Daemon
 	In     *os.File
-	Out    io.Writer
+	Out    *os.File
 	Env    []string // NAME=value, of the caller
 	Dir    string   // working directory of the caller
 	Config string   // the caller's configuration file; empty means the default one
@@ -46,8 +45,9 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	m := New(ctx, o)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithEnvironment(o.Env))
+	out := newRestful(ctx, o.Out)
+	p := tea.NewProgram(New(ctx, o), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(out), tea.WithFilter(out.filter), tea.WithEnvironment(o.Env))
+	out.begin(p)
 	go listen(ctx, &o, p.Send)
 	_, err := p.Run()
 	if ctx.Err() != nil {

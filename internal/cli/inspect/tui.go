@@ -94,8 +94,12 @@ func commands(ctx context.Context, d *command.Deps, program string) func(args ..
 	}
 }
 
-// ShowTUI shows the dashboard. While it has the terminal, nothing else writes there.
+// ShowTUI shows the dashboard where CanShowTUI. While it has the terminal, nothing else writes there.
 func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
+	terminal, ok := d.Terminal.(*os.File)
+	if !ok {
+		return agency.Errorf(agency.CodeUsage, "agency tui needs a terminal").WithHint("agency tui --plain")
+	}
 	cfg, err := d.Config()
 	if err != nil {
 		return err
@@ -128,7 +132,7 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	d.Err = io.Discard
 	defer func() { d.Err = to }()
 	return tui.Run(ctx, tui.Options{
-		Daemon: page.DaemonOf(client), In: d.In, Out: d.Terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Keys: keys, Views: cfg.TUI.Views,
+		Daemon: page.DaemonOf(client), In: d.In, Out: terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Keys: keys, Views: cfg.TUI.Views,
 		Command: commands(ctx, d, program),
 	})
 }

@@ -59,7 +59,7 @@ func (p *Page) open(msg *editMsg) tea.Cmd {
 	}
 	cmd := term.EditorCommand(p.desk.Ctx, p.desk.Env, msg.path, msg.line)
 	cmd.Dir = p.desk.Dir // an editor may run a file of its own in the folder, and the agent writes the worktree
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+	return p.desk.Exec(cmd, func(err error) tea.Msg {
 		if err != nil {
 			err = agency.Errorf(agency.CodeUsage, "the editor failed: %w", err)
 		}

@@ -159,7 +159,7 @@ func (p *Page) edit() tea.Cmd {
 func (p *Page) write(path string) tea.Cmd {
 	cmd := term.EditorCommand(p.desk.Ctx, p.desk.Env, path, 0)
 	cmd.Dir = p.desk.Dir
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+	return p.desk.Exec(cmd, func(err error) tea.Msg {
 		defer func() { _ = os.RemoveAll(filepath.Dir(path)) }()
 		if err != nil {
 			return writtenMsg{err: agency.Errorf(agency.CodeUsage, "the editor failed: %w", err)}

@@ -4,6 +4,7 @@ package page
 
 import (
 	"context"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -87,9 +88,10 @@ type Desk struct {
 	Later   func(d time.Duration, msg tea.Msg) tea.Cmd // ends as a message after a time
 	Open    func(p Page) tea.Cmd                       // shows a page in place of the list
 	Leave   func() tea.Cmd
-	Go      func(run agency.RunID) tea.Cmd // leaves the page for a run of the list
-	Name    func(run string) string        // what users call a run of the list, by its id
-	Key     func(name string) string       // the first key of what a binding of the list does
+	Go      func(run agency.RunID) tea.Cmd                            // leaves the page for a run of the list
+	Name    func(run string) string                                   // what users call a run of the list, by its id
+	Exec    func(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd // gives the terminal to a program until it ends
+	Key     func(name string) string                                  // the first key of what a binding of the list does
 }
 
 // Acted is what an action ends as: a text for the last row, or an error.
