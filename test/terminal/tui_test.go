@@ -276,3 +276,18 @@ func TestTUIPlan(t *testing.T) {
 	p.types("xy")
 	p.shows("cancelled")
 }
+
+// A signal ends the dashboard, also one that rests, and leaves the terminal as it was.
+func TestTUIEndedBySignal(t *testing.T) {
+	t.Parallel()
+	f := fixture.New(t, bin)
+	p, pid := shell(t, server(t, f), 80, 24), filepath.Join(f.Root, "pid")
+	for _, signal := range []string{"TERM", "INT", "TERM", "TERM"} {
+		p.enters("clear; sh -c 'echo $$ >" + pid + "; exec agency tui'; echo left")
+		p.shows("No run yet")
+		succeeds(t, f.Command("", "sh", "-c", "kill -"+signal+" $(cat "+pid+")"))
+		p.line("left")
+	}
+	p.enters("clear; stty -a | grep -ow icanon")
+	p.line("icanon")
+}
