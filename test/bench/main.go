@@ -20,6 +20,13 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
+	if len(os.Args) == 3 && os.Args[1] == asks {
+		if err := askForever(os.Stdin, os.Stdout, os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			return 1
+		}
+		return 0
+	}
 	program := flag.String("agency", "bin/agency", "the `program` to measure")
 	quick := flag.Bool("quick", false, "a small pass: fewer repetitions, no 20,000 files, no 10,000 runs")
 	only := flag.String("only", "", "measure this `section` alone: "+strings.Join(names(), ", "))
@@ -76,6 +83,7 @@ func sections() []section {
 		{"watchdog", "a run needs the user", measureWatchdog, false},
 		{"wrapper", "wrapper throughput", measureWrapper, false},
 		{"latency", "from a change to a client that waits for it", measureLatency, false},
+		{"protocol", "requests of an agent in the mode protocol", measureProtocol, false},
 		{"session", "session updates by external writers, against the lock and the file that they replace", measureSessions, false},
 		{"schedule", "sessions: from one agent to the next, and large plans", measureSchedule, false},
 		{"scale", "how each cost grows with the live runs", measureScale, false},
