@@ -54,6 +54,23 @@ func checkIdle(r *agency.Run, req *ResumeRequest) error {
 	}
 }
 
+// endAgent ends a live agent so that the next attempt can begin. When the request is for one at rest,
+// the record decides with which the stop is written: a message may have come meanwhile.
+func (s *Supervisor) endAgent(ctx context.Context, r *agency.Run, req *ResumeRequest) error {
+	if req.Idle {
+		s.Observer.ReadEvidence(ctx, r.ID)
+	}
+	var busy error
+	_, err := s.stopRunIf(ctx, r.ID, r.Attempt.Number, forRestart, func(now *agency.Run) error {
+		busy = checkIdle(now, req)
+		return busy
+	})
+	if busy == nil && agency.IsCode(err, agency.CodeInvalidState) {
+		return nil // it ended by itself meanwhile, and needs no stop
+	}
+	return err
+}
+
 // awaitConversation waits until the agent of an attempt in another mode says which conversation it
 // continues, or is at rest. The error is E_CONVERSATION_LOST when it is not the wanted one.
 func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wanted string) (*agency.Run, error) {

@@ -65,8 +65,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	}
 	defer unlock()
 	if !r.Attempt.State.Final() {
-		// An agent that ended by itself meanwhile needs no stop.
-		if _, err := s.stopRun(ctx, r.ID, r.Attempt.Number, forRestart); err != nil && !agency.IsCode(err, agency.CodeInvalidState) {
+		if err := s.endAgent(ctx, r, &req); err != nil {
 			return resumption, err
 		}
 	}

@@ -38,6 +38,11 @@ func (s *Supervisor) StopAttempt(ctx context.Context, id agency.RunID, number in
 // stopRun stops an attempt of a run, the live one when number is 0. With the intent it records
 // whether another attempt follows: a session then waits for that attempt.
 func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, why purpose) (*agency.Run, error) {
+	return s.stopRunIf(ctx, id, number, why, func(*agency.Run) error { return nil })
+}
+
+// stopRunIf is stopRun for an attempt that may still be stopped when the intent is recorded.
+func (s *Supervisor) stopRunIf(ctx context.Context, id agency.RunID, number int, why purpose, may func(*agency.Run) error) (*agency.Run, error) {
 	how := askFirst
 	r, err := s.Records.fact(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		a := &r.Attempt
@@ -49,6 +54,9 @@ func (s *Supervisor) stopRun(ctx context.Context, id agency.RunID, number int, w
 			if a.State.Final() && r.RemovedAt == nil {
 				err = err.WithHint("to remove it: agency rm %s", r.Ref())
 			}
+			return nil, err
+		}
+		if err := may(r); err != nil {
 			return nil, err
 		}
 		a.Restarting = a.Restarting || why == forRestart
