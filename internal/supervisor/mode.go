@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -91,8 +92,10 @@ func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wante
 			WithHint("agency show %s", now.Ref())
 	case a.State == agency.Failed && a.ErrorCode == agency.CodeConversationLost:
 		return now, agency.Errorf(agency.CodeConversationLost, "%s", a.Error).WithHint("agency logs %s", now.Ref())
-	case a.State == agency.Failed:
-		return now, agency.Errorf(agency.CodeRunnerStartFailed, "the agent of %s ended at once: %s", now.Ref(), a.Error).WithHint("agency logs %s", now.Ref())
+	case a.State == agency.Killed:
+		return now, agency.Errorf(agency.CodeInvalidState, "%s was stopped before its agent said that it continues", now.Ref()).WithHint("agency resume %s", now.Ref())
+	case a.State.Final() && (!a.Headless || a.State != agency.Completed):
+		return now, agency.Errorf(agency.CodeRunnerStartFailed, "the agent of %s ended at once: %s", now.Ref(), cmp.Or(a.Error, "exit 0")).WithHint("agency logs %s", now.Ref())
 	default:
 		return now, nil
 	}

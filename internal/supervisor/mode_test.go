@@ -1,8 +1,10 @@
 package supervisor_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"agency"
 )
@@ -24,6 +26,36 @@ func resting(t *testing.T, w *world, began func(*wrapper)) (*agency.Run, *wrappe
 		return nil
 	}
 	return r, p
+}
+
+// An agent that ends at once, or that somebody ends, does not continue its conversation.
+func TestModeOfAnAgentThatEnds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		then func(w *world, p *wrapper)
+		code agency.Code
+		says string
+	}{
+		"by itself": {func(_ *world, p *wrapper) { _ = p.end(agency.Exit{EndedBy: agency.EndedByRunner}) }, agency.CodeRunnerStartFailed, "ended at once: exit 0"},
+		"by a stop": {func(w *world, _ *wrapper) {
+			w.after(time.Second, func() { _, _ = w.sup.StopRun(w.t.Context(), "fix-login") })
+		}, agency.CodeInvalidState, "was stopped before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				resting(t, w, func(p *wrapper) { test.then(w, p) })
+				req := w.resumeRequest("fix-login")
+				req.Mode, req.Idle = agency.ModeTerminal, true
+				_, err := w.sup.ResumeRun(t.Context(), req)
+				wantCode(t, err, test.code)
+				if !strings.Contains(err.Error(), test.says) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
 }
 
 // A message that the agent takes while its end is prepared keeps it from being ended.
