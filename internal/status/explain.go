@@ -340,7 +340,7 @@ func (v explainer) sourceFindings() []finding {
 // trustOf returns the trust in a source of evidence.
 func trustOf(s agency.Source) agency.Trust {
 	switch s {
-	case agency.FromHook, agency.FromStream, agency.FromSession, agency.FromTranscript:
+	case agency.FromProtocol, agency.FromHook, agency.FromStream, agency.FromSession, agency.FromTranscript:
 		return agency.TrustAgent
 	case agency.FromReport:
 		return agency.TrustSelfReport

@@ -93,6 +93,20 @@ func TestExplain(t *testing.T) {
 	})
 }
 
+// What an agent says in its own protocol is its own word, and no reading of its terminal.
+func TestExplainTrust(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[agency.Source]agency.Trust{agency.FromProtocol: agency.TrustAgent, agency.FromHook: agency.TrustAgent, agency.FromScreen: agency.TrustScreen} {
+		state := agency.AgentState{Turn: agency.TurnEnded, TurnBy: source, TurnAt: begun}
+		run := agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &begun, AgentState: state}}
+		for _, c := range status.Explain(status.Facts{Run: &run}, now).Findings {
+			if c.Decided && c.Trust != want {
+				t.Errorf("%q: trust %q", source, c.Trust)
+			}
+		}
+	}
+}
+
 // A state that comes first hides what the agent said and did, which is still in the explanation.
 func TestExplainHidden(t *testing.T) {
 	t.Parallel()
