@@ -274,7 +274,7 @@ func (v explainer) reportFindings() []finding {
 func (v explainer) turnFindings() []finding {
 	all := []finding{}
 	if s := v.agentState; s.Turn != agency.TurnUnknown {
-		c := v.finding(pieceTurn, agency.DecidedBy(s.TurnBy), trustOf(s.TurnBy), s.TurnAt, turnWords(s))
+		c := v.finding(pieceTurn, turnBy(s), trustOf(s.TurnBy), s.TurnAt, turnWords(s))
 		if !v.alive() {
 			c.Ignored = v.over()
 		}
@@ -293,7 +293,10 @@ func (v explainer) turnFindings() []finding {
 // turnWords returns the turn in a few words.
 func turnWords(s *agency.AgentState) string {
 	words := "at work"
-	if s.Turn == agency.TurnEnded {
+	switch {
+	case s.Turn == agency.TurnEnded && s.TurnBy == "":
+		words = "it was started without a message"
+	case s.Turn == agency.TurnEnded:
 		words = "its turn ended"
 	}
 	switch {
@@ -342,6 +345,8 @@ func trustOf(s agency.Source) agency.Trust {
 	switch s {
 	case agency.FromProtocol, agency.FromHook, agency.FromStream, agency.FromSession, agency.FromTranscript:
 		return agency.TrustAgent
+	case "":
+		return agency.TrustRecord
 	case agency.FromReport:
 		return agency.TrustSelfReport
 	default:

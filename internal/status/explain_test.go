@@ -93,10 +93,25 @@ func TestExplain(t *testing.T) {
 	})
 }
 
+// An agent that continues in another mode rests, as agency knows without a word of the agent.
+func TestExplainStartedWithoutAMessage(t *testing.T) {
+	t.Parallel()
+	checkFindings(t, []explained{
+		{"in another mode", agency.Run{Attempt: agency.Attempt{
+			Number: 1, State: agency.Running, Mode: agency.ModeTerminal, StartedAt: &begun, AgentState: agency.AgentState{Turn: agency.TurnEnded, TurnAt: begun},
+		}}, []string{
+			"process alive",
+			"contract nothing: there is no status file",
+			"record * it was started without a message",
+			"clock nothing new for 1h; it is stalled after 15m",
+		}},
+	})
+}
+
 // What an agent says in its own protocol is its own word, and no reading of its terminal.
 func TestExplainTrust(t *testing.T) {
 	t.Parallel()
-	for source, want := range map[agency.Source]agency.Trust{agency.FromProtocol: agency.TrustAgent, agency.FromHook: agency.TrustAgent, agency.FromScreen: agency.TrustScreen} {
+	for source, want := range map[agency.Source]agency.Trust{agency.FromProtocol: agency.TrustAgent, agency.FromHook: agency.TrustAgent, agency.FromScreen: agency.TrustScreen, "": agency.TrustRecord} {
 		state := agency.AgentState{Turn: agency.TurnEnded, TurnBy: source, TurnAt: begun}
 		run := agency.Run{Attempt: agency.Attempt{Number: 1, State: agency.Running, StartedAt: &begun, AgentState: state}}
 		for _, c := range status.Explain(status.Facts{Run: &run}, now).Findings {

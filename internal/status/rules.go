@@ -239,8 +239,17 @@ func (v *view) inTurn() bool {
 	return v.agentState.Turn == agency.TurnWorking || v.agentState.Turn == agency.TurnEnded && v.attempt.Headless
 }
 
+// turnBy returns what reported the turn. agency itself knows of the rest of an agent that it started
+// without a message.
+func turnBy(s *agency.AgentState) agency.DecidedBy {
+	if s.TurnBy == "" {
+		return agency.ByRecord
+	}
+	return agency.DecidedBy(s.TurnBy)
+}
+
 func (v *view) turn(text string) basis {
-	return basis{piece: pieceTurn, by: agency.DecidedBy(v.agentState.TurnBy), at: v.agentState.TurnAt, text: text}
+	return basis{piece: pieceTurn, by: turnBy(v.agentState), at: v.agentState.TurnAt, text: text}
 }
 
 // rests reports whether the agent's turn ended and it accepts another. An agent without a terminal
