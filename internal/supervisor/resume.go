@@ -203,7 +203,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, silent: req.Mode != "" && req.Prompt == "", set: append(names(settings.Env), names(req.Set)...)}
 	if missing := missingNames(spec.Env, env); len(missing) > 0 {
-		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
+		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume --restart %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
 	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, err
@@ -221,9 +221,23 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if next.ConfigHash != r.ConfigHash && !req.Force {
 		now := strings.Join(append([]string{l.command.Argv[0]}, settings.DefaultArgs...), " ")
 		return nil, nil, agency.Errorf(agency.CodeInvalidState, "the runner of %s is not the one that it was made with: %s now", r.Ref(), now).
-			WithHint("if that is what you want: agency resume --force %s", r.Ref())
+			WithHint("if that is what you want: %s", req.forced(r))
 	}
 	return l, resumption, nil
+}
+
+// forced returns the command that asks for the same although the configuration changed.
+func (req *ResumeRequest) forced(r *agency.Run) string {
+	switch {
+	case req.Mode == agency.ModeHeadless:
+		return fmt.Sprintf("agency mode --force %s headless --prompt TEXT", r.Ref())
+	case req.Mode != "":
+		return fmt.Sprintf("agency mode --force %s %s", r.Ref(), req.Mode)
+	case req.Restart:
+		return "agency resume --restart --force " + r.Ref()
+	default:
+		return "agency resume --force " + r.Ref()
+	}
 }
 
 // missingNames returns the names that an environment does not set.

@@ -18,6 +18,8 @@ type modeOptions struct {
 
 	when   string
 	prompt string
+	force  bool
+	env    []string
 }
 
 // modePause is between two looks at an agent that is at work although its run is settled, as one that
@@ -37,15 +39,21 @@ you give a prompt. It has the permissions of its first start.
 
 By default the command waits until the agent is at rest. It refuses while the agent asks something or
 has tasks in the background; with --when now, these and its turn are lost. When the agent cannot continue
-its conversation, the command fails with E_CONVERSATION_LOST.`,
+its conversation, the command fails with E_CONVERSATION_LOST.
+
+The agent gets the environment of this command, as with agency resume: give the variables of
+agency run --env again.`,
 		Example: `  agency mode fix-login protocol
   agency mode fix-login terminal --when now
-  agency mode fix-login headless --prompt "now write the changelog"`,
+  agency mode fix-login headless --prompt "now write the changelog"
+  agency mode fix-login protocol --env API_KEY`,
 		Args: command.Takes("RUN", "terminal|headless|protocol"),
 	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.when, "when", "idle", "end the agent when it is `idle`, or now")
 	f.StringVar(&o.prompt, "prompt", "", "give a new task as `TEXT`")
+	f.BoolVar(&o.force, "force", false, "do it although the configuration of the runner changed")
+	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
 	command.Values(cmd, "when", "idle", "now")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -66,6 +74,9 @@ func (o *modeOptions) run(cmd *cobra.Command, args []string) error {
 	if _, err := o.Config(); err != nil {
 		return err
 	}
+	if err := fillEnv(o.Deps, o.env); err != nil {
+		return err
+	}
 	resp, err := o.move(cmd.Context(), args[0], agency.Mode(args[1]))
 	if err != nil {
 		return err
@@ -80,7 +91,7 @@ func (o *modeOptions) run(cmd *cobra.Command, args []string) error {
 func (o *modeOptions) move(ctx context.Context, ref string, mode agency.Mode) (api.ResumeRunResponse, error) {
 	for said := false; ; said = true {
 		resp, err := command.Call(ctx, o.Deps, api.ResumeRun, api.ResumeRunRequest{
-			Run: ref, Prompt: o.prompt, Mode: mode, Idle: o.when == "idle", Set: []string{}, Env: o.Env, Config: o.CallerConfig(),
+			Run: ref, Prompt: o.prompt, Mode: mode, Idle: o.when == "idle", Force: o.force, Set: command.OrEmpty(o.env), Env: o.Env, Config: o.CallerConfig(),
 		})
 		if e := agency.AsError(err); err == nil || e.Details["busy"] != true {
 			return resp, err

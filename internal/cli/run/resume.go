@@ -80,7 +80,7 @@ func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
 	if _, err := o.Config(); err != nil {
 		return err
 	}
-	if err := o.fillEnv(o.env); err != nil {
+	if err := fillEnv(o.Deps, o.env); err != nil {
 		return err
 	}
 	if o.allLost {
@@ -100,16 +100,16 @@ func (o *resumeOptions) resume(ctx context.Context, ref string) (api.ResumeRunRe
 }
 
 // fillEnv gives variables without a value the value from this environment.
-func (o *resumeOptions) fillEnv(env []string) error {
+func fillEnv(d *command.Deps, env []string) error {
 	for i, name := range env {
 		if strings.Contains(name, "=") {
 			continue
 		}
-		at := slices.IndexFunc(o.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		at := slices.IndexFunc(d.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 		if at < 0 {
 			return agency.Errorf(agency.CodeUsage, "--env %s: there is no such variable here", name).WithHint("--env %s=VALUE", name)
 		}
-		env[i] = name + "=" + o.Getenv(name)
+		env[i] = name + "=" + d.Getenv(name)
 	}
 	return nil
 }
