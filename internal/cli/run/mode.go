@@ -99,13 +99,27 @@ func (o *modeOptions) move(ctx context.Context, ref string, mode agency.Mode) (a
 		if !said {
 			o.Chat("waiting until its agent is at rest; --when now does not wait")
 		}
-		if _, err := command.Call(ctx, o.Deps, api.WaitRuns, api.WaitRunsRequest{Runs: []string{ref}}); err != nil {
+		if ref, err = o.awaitRest(ctx, ref); err != nil {
 			return resp, err
 		}
-		select {
-		case <-time.After(modePause):
-		case <-ctx.Done():
-			return resp, ctx.Err()
-		}
 	}
+}
+
+// awaitRest waits until a run is settled, and returns its id, since another run may get its name. A
+// run that somebody stopped meanwhile stays stopped.
+func (o *modeOptions) awaitRest(ctx context.Context, ref string) (id string, err error) {
+	select {
+	case <-time.After(modePause):
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	waited, err := command.Call(ctx, o.Deps, api.WaitRuns, api.WaitRunsRequest{Runs: []string{ref}})
+	if err != nil {
+		return "", err
+	}
+	r := &waited.Runs[0]
+	if r.State == agency.Killed {
+		return "", agency.Errorf(agency.CodeInvalidState, "%s was stopped before its agent was at rest", r.Ref()).WithHint("continue it: agency resume %s", r.Ref())
+	}
+	return string(r.ID), nil
 }
