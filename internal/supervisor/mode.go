@@ -33,6 +33,16 @@ func checkMode(r *agency.Run, req *ResumeRequest) error {
 	}
 }
 
+// staysInMode returns the error of a run that cannot have the mode of the request. The hint of a mode
+// that does not fit names options of a new run.
+func staysInMode(err error, r *agency.Run, req *ResumeRequest) error {
+	e := agency.AsError(err)
+	if req.Mode == "" || e.Code != agency.CodeSpecInvalid {
+		return err
+	}
+	return agency.Errorf(e.Code, "%s stays in the mode %s: %s", r.Ref(), r.Attempt.Mode, e.Message).WithHint("for a new run: %s", e.Hint)
+}
+
 // checkIdle refuses another mode while the agent is not at rest, if the request asks for that.
 func checkIdle(r *agency.Run, req *ResumeRequest) error {
 	ref, mode, state := r.Ref(), req.Mode, &r.Attempt.AgentState

@@ -80,3 +80,41 @@ func TestModeOfAnAgentThatBegins(t *testing.T) {
 		}
 	})
 }
+
+// What refuses a mode names the run, its mode, and a way out that does not end the agent.
+func TestModeThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		then       func(w *world, id agency.RunID)
+		says, hint string
+	}{
+		"a proxy": {func(w *world, id agency.RunID) {
+			_, err := w.store.ChangeRun(w.t.Context(), id, func(r *agency.Run) ([]agency.EventDraft, error) {
+				r.Sandbox.Network = agency.NetworkAllow
+				return nil, nil
+			})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+		}, "fix-login stays in the mode terminal: the mode protocol does not work", "for a new run: --network"},
+		"no conversation": {func(w *world, _ agency.RunID) {
+			w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.ConversationID = "" }
+		}, "fix-login has no conversation", "agency run --mode protocol"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r, _ := w.started("fix-login")
+			test.then(w, r.ID)
+			req := w.resumeRequest("fix-login")
+			req.Mode = agency.ModeProtocol
+			_, err := w.sup.ResumeRun(t.Context(), req)
+			if e := agency.AsError(err); !strings.HasPrefix(e.Message, test.says) || !strings.Contains(e.Hint, test.hint) {
+				t.Errorf("got %+v", e)
+			}
+			if a := w.run(r.ID).Attempt; a.State != agency.Running || a.StopRequestedAt != nil {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}

@@ -206,7 +206,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume --restart %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
 	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
-		return nil, nil, err
+		return nil, nil, staysInMode(err, r, req)
 	}
 	if l.silent && next.Attempt.HasTerminal() { // in its protocol, the agent shows by its first reply that it is there
 		next.Attempt.AgentState.Turn, next.Attempt.AgentState.TurnAt = agency.TurnEnded, next.Attempt.CreatedAt
@@ -216,7 +216,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	}
 	if req.Mode != "" && (!resumption.Continued || next.Attempt.ConversationID != conversation) {
 		return nil, nil, agency.Errorf(agency.CodeConversationLost, "%s has no conversation that it could continue in the mode %s", r.Ref(), req.Mode).
-			WithHint("agency resume --restart %s", r.Ref())
+			WithHint("begin a new one: agency run --mode %s", req.Mode)
 	}
 	if next.ConfigHash != r.ConfigHash && !req.Force {
 		now := strings.Join(append([]string{l.command.Argv[0]}, settings.DefaultArgs...), " ")
