@@ -69,7 +69,7 @@ func table(r agency.Runner) string {
 func unspoken(r agency.Runner) error {
 	err := agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s, so the mode protocol does not work with it", r.Name)
 	if r.Kind == agency.Custom {
-		return err.WithHint("where it speaks the Agent Client Protocol: protocol = %q in [%s]; else --mode terminal", agency.ACP, table(r))
+		return err.WithHint("where it speaks the Agent Client Protocol: protocol = %q in [runners.%s]; else --mode terminal", agency.ACP, table(r))
 	}
 	return err.WithHint("--mode terminal, or --runner %s", strings.Join(speaking(), "|"))
 }

@@ -257,6 +257,11 @@ func TestBuildRefuses(t *testing.T) {
 			agency.CommandRequest{Runner: agency.Runner{Kind: agency.Custom, Name: "mine"}, Exec: "./bot", Worktree: "/nonexistent"},
 			agency.CodeRunnerNotConfigured, "/nonexistent/bot does not exist", "[runners.custom.mine] exec =",
 		},
+		{
+			"a custom program without a protocol",
+			agency.CommandRequest{Runner: agency.Runner{Kind: agency.Custom, Name: "mine"}, Exec: exe, Mode: agency.ModeProtocol},
+			agency.CodeSpecInvalid, "does not speak a protocol of mine", `protocol = "acp" in [runners.custom.mine];`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
