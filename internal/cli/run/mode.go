@@ -56,10 +56,14 @@ agency run --env again.`,
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
 	command.Values(cmd, "when", "idle", "now")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
+		switch len(args) {
+		case 0:
 			return d.CompleteRuns(cmd, args, word)
+		case 1:
+			return []string{string(agency.ModeTerminal), string(agency.ModeHeadless), string(agency.ModeProtocol)}, cobra.ShellCompDirectiveNoFileComp
+		default:
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return []string{string(agency.ModeTerminal), string(agency.ModeHeadless), string(agency.ModeProtocol)}, cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
 }
