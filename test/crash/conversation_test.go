@@ -36,15 +36,42 @@ func conversations() []operation {
 			trigger: func(w *world) { w.kill(w.wrapper(w.target().ID)) },
 			done:    isRunning,
 		},
+		{
+			name: "another mode",
+			points: join([]string{"stop.intended", "stop.delivered", "stop.ended", "stop.session", "resume.saved", "resume.begun", "resume.token"},
+				steps("resume", "archive", "files"), starting, []string{"resume.session.made"}, steps("resume", "started")),
+			repo:    useModes,
+			prepare: restTarget,
+			command: []string{"mode", "target", "terminal", "--when", "now"},
+			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 && r.Mode == "terminal" },
+		},
 	}
 }
 
-// useProtocol configures a scripted Claude Code. It is a violation when it hears anything twice.
-func useProtocol(w *world) {
+// useProtocol configures a scripted Claude Code.
+func useProtocol(w *world) { speakWith(w, scriptedClaude(w)) }
+
+// useModes is useProtocol with an agent that waits for input when it has a terminal.
+func useModes(w *world) {
+	w.script("claude.sh", `#!/bin/sh
+case " $* " in
+*" --input-format stream-json "*) exec "`+scriptedClaude(w)+`" "$@" ;;
+*) exec cat ;;
+esac
+`)
+	speakWith(w, w.path("claude.sh"))
+}
+
+func scriptedClaude(w *world) string {
 	agent, err := filepath.Abs("../agent/claude.sh")
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return agent
+}
+
+// speakWith configures a program as Claude Code. It is a violation when it hears anything twice.
+func speakWith(w *world, agent string) {
 	w.configure(fmt.Sprintf("[runners.claude_code]\nexec = %q\n", agent))
 	w.also = func() []string {
 		target := w.target()
@@ -63,6 +90,13 @@ func useProtocol(w *world) {
 func speakTarget(w *world) {
 	w.must("run", "--mode", "protocol", "--runner", "claude_code", "--name", "target", "--prompt", "make it")
 	w.must("wait", "target", "--for", "needs-input", "--timeout", "60s")
+}
+
+// restTarget leaves an agent at rest after its first turn.
+func restTarget(w *world) {
+	speakTarget(w)
+	w.must("answer", "target", "allow")
+	w.must("wait", "target", "--for", "waiting", "--timeout", "60s")
 }
 
 // heardBy returns the messages and answers that the scripted Claude Code of a run took.

@@ -48,6 +48,7 @@ var sample = []string{
 	"merge/git update-ref --create-reflog after/git", "merge into a checkout/git merge --ff-only within/daemon", "merge whose git is killed/land.unpinned/daemon",
 	"merge --undo into a checkout/unland.moved/daemon", "merge with checks/check.started/check", "merge with checks/check.recorded/daemon",
 	"merge and remove/remove.saved/daemon", "answer in its protocol/speech.intended/wrapper", "another wrapper/replace.begun/daemon",
+	"another mode/stop.ended/daemon", "another mode/wrapper.launched/wrapper", "another mode/resume.begun/daemon",
 }
 
 // TestMatrix kills each victim at each point of each operation.
@@ -201,6 +202,9 @@ func (w *world) repeat(op *operation, target *runView) []string {
 		case op.command != nil && op.command[0] == "run":
 			expect(1, "E_NAME_EXISTS", op.command...)
 		case op.name == "resume" && target.final():
+			expect(0, "", op.command...)
+			target.State = "running"
+		case op.name == "another mode" && !op.done(target):
 			expect(0, "", op.command...)
 			target.State = "running"
 		case op.name == "stop" && target.final():

@@ -51,6 +51,7 @@ type runView struct {
 	State     string     `json:"state"`
 	Status    string     `json:"status"`
 	Attempt   int        `json:"attempt"`
+	Mode      string     `json:"mode"`
 	ErrorCode string     `json:"error_code"`
 	Error     string     `json:"error"`
 	Branch    string     `json:"branch"`
