@@ -303,8 +303,12 @@ func (s *speech) begin() {
 			s.speaker.Dialect.Name, helloSpan)
 	}
 	s.mu.Lock()
+	code := agency.CodeRunnerStartFailed
 	if why := s.talk.Refused(); err == nil && why != "" {
 		err = fmt.Errorf("the agent did not begin the conversation: %s", why)
+		if s.w.launch.Resumes != "" {
+			code = agency.CodeConversationLost
+		}
 	}
 	s.mu.Unlock()
 	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
@@ -320,7 +324,7 @@ func (s *speech) begin() {
 	}
 	if err != nil {
 		s.w.printNote("error: " + err.Error())
-		s.w.failSpeech(err)
+		s.w.failSpeech(code, err)
 		return
 	}
 	s.hearPane()
@@ -360,12 +364,8 @@ func (s *speech) repeat() error {
 }
 
 // failSpeech ends a runner with which no conversation can begin.
-func (w *wrapper) failSpeech(err error) {
-	note := agency.EndNote{Code: agency.CodeRunnerStartFailed, Words: err.Error()}
-	if w.launch.Resumes != "" {
-		note.Code = agency.CodeConversationLost
-	}
-	data, _ := json.Marshal(note)
+func (w *wrapper) failSpeech(code agency.Code, err error) {
+	data, _ := json.Marshal(agency.EndNote{Code: code, Words: err.Error()})
 	_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
 	w.requestStop(agency.EndedByProtocol, false)
 }

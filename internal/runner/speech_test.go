@@ -327,3 +327,27 @@ func TestRefusedConversation(t *testing.T) {
 		t.Errorf("got %s, %v", state, err)
 	}
 }
+
+// A conversation is lost when the agent refuses to continue it, and not when anything else fails.
+func TestLostConversation(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		agent, opening string
+		want           agency.Code
+	}{
+		"refused":  {`trap "exit 0" TERM; while read -r kind id; do echo "refused $id"; done`, "begin", agency.CodeConversationLost},
+		"too long": {wordsAgent, strings.Repeat("long ", 1<<20), agency.CodeRunnerStartFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := prepare(t, test.agent)
+			f.launch.Mode, f.launch.Opening, f.launch.Resumes = agency.ModeProtocol, test.opening, "c"
+			f.listen(0)
+			f.beginOn(f.shown)
+			exit := f.exit()
+			if code, _ := exit.Failure(); code != test.want {
+				t.Errorf("got %+v", exit)
+			}
+		})
+	}
+}
