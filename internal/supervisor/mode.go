@@ -10,8 +10,13 @@ import (
 )
 
 // conversationTimeout bounds the wait for an agent that was started in another mode to say which
-// conversation it continues. Some say it with the next message only.
-const conversationTimeout = 5 * time.Second
+// conversation it continues. Some say it with the next message only. In its protocol, an agent that
+// waits for a message says before that whether it can continue, and until then is given longer, like
+// by its wrapper.
+const (
+	conversationTimeout = 5 * time.Second
+	replyTimeout        = 65 * time.Second
+)
 
 // checkMode refuses another mode for a run that has it, or that would not know what to do in it.
 func checkMode(r *agency.Run, req *ResumeRequest) error {
@@ -84,9 +89,12 @@ func (s *Supervisor) endAgent(ctx context.Context, r *agency.Run, req *ResumeReq
 
 // awaitConversation waits until the agent of an attempt in another mode says which conversation it
 // continues, or is at rest. The error is E_CONVERSATION_LOST when it is not the wanted one.
-func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wanted string) (*agency.Run, error) {
-	number := r.Attempt.Number
-	waiting, cancel := context.WithTimeout(ctx, conversationTimeout)
+func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wanted string, silent bool) (*agency.Run, error) {
+	number, limit := r.Attempt.Number, conversationTimeout
+	if silent && r.Attempt.Mode == agency.ModeProtocol {
+		limit = replyTimeout
+	}
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	now, err := s.awaitRun(waiting, r.ID, func(a *agency.Attempt) bool {
 		return a.Number != number || a.State.Final() || a.AgentState.Conversation != "" || a.AgentState.Turn == agency.TurnEnded && !a.HasTerminal()

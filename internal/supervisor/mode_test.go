@@ -118,3 +118,24 @@ func TestModeThatDoesNotFit(t *testing.T) {
 		})
 	}
 }
+
+// An agent that is slow to say that it does not find its conversation has lost it all the same.
+func TestModeOfASlowAgent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.BuildFunc = func(r agency.CommandRequest, c *agency.Command) { c.ConversationID = r.ConversationID }
+		w.ended("fix-login")
+		w.tmux.OnStart = func(l agency.Launch) error {
+			p := w.wrap(l)
+			w.after(20*time.Second, func() {
+				_ = p.end(agency.Exit{ExitCode: 143, EndedBy: agency.EndedByProtocol, ErrorCode: agency.CodeConversationLost, Error: "no such conversation"})
+			})
+			return p.begin()
+		}
+		req := w.resumeRequest("fix-login")
+		req.Mode = agency.ModeProtocol
+		_, err := w.sup.ResumeRun(t.Context(), req)
+		wantCode(t, err, agency.CodeConversationLost)
+	})
+}

@@ -97,7 +97,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 		return resumption, s.settler.abort(ctx, l.run, err)
 	}
 	if resumption.Run, err = s.Records.Run(ctx, r.ID); err == nil && req.Mode != "" {
-		resumption.Run, err = s.awaitConversation(ctx, resumption.Run, wanted)
+		resumption.Run, err = s.awaitConversation(ctx, resumption.Run, wanted, l.silent)
 	}
 	return resumption, err
 }
