@@ -91,13 +91,17 @@ func (s *Supervisor) endAgent(ctx context.Context, r *agency.Run, req *ResumeReq
 // continues, or is at rest. The error is E_CONVERSATION_LOST when it is not the wanted one.
 func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wanted string, silent bool) (*agency.Run, error) {
 	number, limit := r.Attempt.Number, conversationTimeout
+	said := func(s *agency.AgentState) bool {
+		return s.Conversation != "" || s.Turn == agency.TurnEnded && !r.Attempt.HasTerminal()
+	}
 	if silent && r.Attempt.Mode == agency.ModeProtocol {
 		limit = replyTimeout
+		said = func(s *agency.AgentState) bool { return s.Turn != agency.TurnUnknown }
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	now, err := s.awaitRun(waiting, r.ID, func(a *agency.Attempt) bool {
-		return a.Number != number || a.State.Final() || a.AgentState.Conversation != "" || a.AgentState.Turn == agency.TurnEnded && !a.HasTerminal()
+		return a.Number != number || a.State.Final() || said(&a.AgentState)
 	})
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return r, err

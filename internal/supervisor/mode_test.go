@@ -139,3 +139,36 @@ func TestModeOfASlowAgent(t *testing.T) {
 		wantCode(t, err, agency.CodeConversationLost)
 	})
 }
+
+// An agent names its conversation before it says that it waits for a message. The next request finds
+// it at rest.
+func TestModeOfAnAgentThatIsAtRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.BuildFunc = func(r agency.CommandRequest, c *agency.Command) { c.ConversationID = r.ConversationID }
+		r := w.ended("fix-login")
+		w.tmux.OnStart = func(l agency.Launch) error {
+			p := w.wrap(l)
+			if err := p.begin(); err != nil {
+				return err
+			}
+			for after, e := range map[time.Duration]agency.Evidence{
+				time.Second:     {Source: agency.FromProtocol, Signal: agency.SignalSession, Conversation: r.Attempt.ConversationID},
+				2 * time.Second: {Source: agency.FromProtocol, Signal: agency.SignalTurnEnded},
+			} {
+				w.after(after, func() {
+					w.tell(p, e)
+					w.sup.Observer.ReadEvidence(w.t.Context(), r.ID)
+				})
+			}
+			return nil
+		}
+		req := w.resumeRequest("fix-login")
+		req.Mode = agency.ModeProtocol
+		got, err := w.sup.ResumeRun(t.Context(), req)
+		if err != nil || got.Run.Attempt.AgentState.Turn != agency.TurnEnded {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
