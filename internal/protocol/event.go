@@ -83,7 +83,7 @@ type Request struct {
 	// each process.
 	Number string
 	Call   string          // the tool call that it is about; it says what Text does not
-	Input  json.RawMessage // what an answer has to give back, in the form of the protocol
+	Input  json.RawMessage `json:",omitempty"` // what an answer has to give back, in the form of the protocol
 }
 
 // Place is where something is said.

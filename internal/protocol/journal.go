@@ -49,6 +49,9 @@ type Lines struct {
 // lineLimit is the longest line that is read, in bytes.
 const lineLimit = 16 << 20
 
+// lineKept is how much memory is kept for the next lines.
+const lineKept = 256 << 10
+
 // Add calls each with every complete line so far and the length that it had in the stream; nil
 // stands for one that was too long. each must not keep the line.
 func (l *Lines) Add(p []byte, each func(line []byte, length int)) {
@@ -74,6 +77,9 @@ func (l *Lines) Add(p []byte, each func(line []byte, length int)) {
 		length := l.pending + 1
 		l.rest, l.long, l.pending = l.rest[:0], false, 0
 		each(line, length)
+		if cap(l.rest) > lineKept {
+			l.rest = nil
+		}
 	}
 }
 

@@ -29,9 +29,9 @@ func (t *Talk) Look(id string) (s agency.Saying, ok bool) {
 // Refusals returns what to say to the requests that agency does not know: without a reply the agent
 // would wait for ever.
 func (t *Talk) Refusals() []agency.Saying {
-	all := make([]agency.Saying, 0, len(t.foreign))
-	for _, f := range t.foreign {
-		all = append(all, agency.Saying{Kind: saysRefusal, ID: f.refusal, Text: f.name, By: "agency"})
+	all := make([]agency.Saying, 0, len(t.Foreign))
+	for _, f := range t.Foreign {
+		all = append(all, agency.Saying{Kind: saysRefusal, ID: f.Refusal, Text: f.Name, By: "agency"})
 	}
 	return all
 }
@@ -40,7 +40,7 @@ func (t *Talk) Refusals() []agency.Saying {
 // unless the agent asks. Then only what answers the request is taken for one: the request may have come
 // while the user typed a message.
 func (t *Talk) Typed(id, text string) (agency.Saying, error) {
-	open := slices.DeleteFunc(slices.Clone(t.open), func(a asked) bool { return a.by != nil })
+	open := slices.DeleteFunc(slices.Clone(t.Open), func(a asked) bool { return a.By != nil })
 	switch len(open) {
 	case 0:
 		return agency.Saying{Kind: agency.SaysMessage, ID: id, Text: text, By: agency.User}, nil
@@ -67,26 +67,26 @@ func (t *Talk) Typed(id, text string) (agency.Saying, error) {
 func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	switch s.Kind {
 	case saysHello:
-		return t.dialect.Hello(t.place, s.ID), nil
+		return t.dialect.Hello(t.Place, s.ID), nil
 	case agency.SaysMessage:
-		if t.dialect.OneAtATime && (t.turn && !t.cut() || t.unread()) {
+		if t.dialect.OneAtATime && (t.Turn && !t.cut() || t.unread()) {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at work, and a message now would end its turn").
 				WithHint("send it when the agent waits, or agency interrupt first")
 		}
-		return t.dialect.Message(t.place, s.ID, s.Text), nil
+		return t.dialect.Message(t.Place, s.ID, s.Text), nil
 	case agency.SaysInterrupt:
-		if (!t.turn || t.cut()) && len(t.open) == 0 && (!t.dialect.OneAtATime || !t.unread()) {
+		if (!t.Turn || t.cut()) && len(t.Open) == 0 && (!t.dialect.OneAtATime || !t.unread()) {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is idle, so there is nothing to interrupt")
 		}
-		at := t.place
-		for i := range t.open {
-			if t.open[i].by == nil { // else the agent would hear a second answer
-				at.Open = append(at.Open, &t.open[i].Request)
+		at := t.Place
+		for i := range t.Open {
+			if t.Open[i].By == nil { // else the agent would hear a second answer
+				at.Open = append(at.Open, &t.Open[i].Request)
 			}
 		}
 		return t.dialect.Interrupt(at, s.ID), nil
 	case saysLook:
-		return t.dialect.Look(t.place, s.ID), nil
+		return t.dialect.Look(t.Place, s.ID), nil
 	case saysRefusal:
 		return t.refuse(s), nil
 	case agency.SaysAnswer:
@@ -98,17 +98,17 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 
 // refuse returns a refusal, and behind it, where the protocol has that, what shows that it was read.
 func (t *Talk) refuse(s agency.Saying) []byte {
-	i := slices.IndexFunc(t.foreign, func(f foreign) bool { return f.refusal == s.ID })
-	frame := t.dialect.Refuse(t.foreign[i].id, t.foreign[i].name)
+	i := slices.IndexFunc(t.Foreign, func(f foreign) bool { return f.Refusal == s.ID })
+	frame := t.dialect.Refuse(t.Foreign[i].ID, t.Foreign[i].Name)
 	if t.dialect.Look != nil {
-		frame = append(frame, t.dialect.Look(t.place, s.ID)...)
+		frame = append(frame, t.dialect.Look(t.Place, s.ID)...)
 	}
 	return frame
 }
 
 func (t *Talk) answer(s agency.Saying) ([]byte, error) {
 	if i := t.indexOf(s.ID); i >= 0 {
-		if by := t.open[i].by; by != nil {
+		if by := t.Open[i].By; by != nil {
 			return nil, late(s.ID, by)
 		}
 		reply := agency.Reply{Decision: s.Decision, Text: s.Answer}
@@ -116,16 +116,16 @@ func (t *Talk) answer(s agency.Saying) ([]byte, error) {
 			return nil, agency.Errorf(agency.CodeInputRefused, "%s has no place for a reason", t.dialect.Name).
 				WithHint("deny it without one, and then agency send the reason")
 		}
-		return t.dialect.Answer(&t.open[i].Request, reply)
+		return t.dialect.Answer(&t.Open[i].Request, reply)
 	}
-	i := slices.IndexFunc(t.closed, func(c closed) bool { return c.id == s.ID })
+	i := slices.IndexFunc(t.Closed, func(c closed) bool { return c.ID == s.ID })
 	switch {
 	case i < 0:
 		return nil, agency.Errorf(agency.CodeInvalidState, "its agent does not ask %s", plain.Clip(s.ID))
-	case t.closed[i].by == nil:
+	case t.Closed[i].By == nil:
 		return nil, agency.Errorf(agency.CodeInvalidState, "the request %s is over: its agent withdrew it", plain.Clip(s.ID))
 	default:
-		return nil, late(s.ID, t.closed[i].by)
+		return nil, late(s.ID, t.Closed[i].By)
 	}
 }
 
@@ -158,27 +158,27 @@ type Progress struct {
 // Progress returns how far something got that agency said.
 func (t *Talk) Progress(s agency.Saying) Progress {
 	if s.Kind == agency.SaysAnswer {
-		i := slices.IndexFunc(t.closed, func(c closed) bool { return c.id == s.ID })
-		return Progress{Taken: i >= 0 && t.closed[i].by != nil, Over: i >= 0}
+		i := slices.IndexFunc(t.Closed, func(c closed) bool { return c.ID == s.ID })
+		return Progress{Taken: i >= 0 && t.Closed[i].By != nil, Over: i >= 0}
 	}
-	i := slices.IndexFunc(t.said, func(a said) bool { return a.intent.ID == s.ID && a.intent.Kind == s.Kind })
+	i := slices.IndexFunc(t.Said, func(a said) bool { return a.Intent.ID == s.ID && a.Intent.Kind == s.Kind })
 	if i < 0 {
 		return Progress{}
 	}
-	a := &t.said[i]
-	return Progress{Taken: a.stage > written, Over: a.stage >= over, Failed: a.failed, Queued: a.queued}
+	a := &t.Said[i]
+	return Progress{Taken: a.Stage > written, Over: a.Stage >= over, Failed: a.Failed, Queued: a.Queued}
 }
 
 // Greeted reports whether the program answered Hello: it speaks the protocol, and the conversation
 // has begun.
-func (t *Talk) Greeted() bool { return t.hello }
+func (t *Talk) Greeted() bool { return t.Hello }
 
 // Refused returns why the program did not begin the conversation, on one short line; empty when it did,
 // or has not answered yet.
-func (t *Talk) Refused() string { return t.failed }
+func (t *Talk) Refused() string { return t.Failed }
 
 // AtWork reports whether more is about to come from the agent.
-func (t *Talk) AtWork() bool { return t.turn && len(t.open) == 0 }
+func (t *Talk) AtWork() bool { return t.Turn && len(t.Open) == 0 }
 
 // Unproven returns what was about to be written when an earlier wrapper was killed, and of which
 // nothing shows that the agent has it. Writing it again is harmless: an agent takes the answer of a
@@ -186,13 +186,13 @@ func (t *Talk) AtWork() bool { return t.turn && len(t.open) == 0 }
 // is not repeated: by now it could end something else.
 func (t *Talk) Unproven() []Intent {
 	var all []Intent
-	for i := range t.said {
-		if s := &t.said[i]; s.stage == written && s.intent.Kind != agency.SaysInterrupt && s.intent.Kind != saysLook {
-			all = append(all, s.intent)
+	for i := range t.Said {
+		if s := &t.Said[i]; s.Stage == written && s.Intent.Kind != agency.SaysInterrupt && s.Intent.Kind != saysLook {
+			all = append(all, s.Intent)
 		}
 	}
-	for i := range t.open {
-		if by := t.open[i].by; by != nil {
+	for i := range t.Open {
+		if by := t.Open[i].By; by != nil {
 			all = append(all, *by)
 		}
 	}
@@ -200,16 +200,16 @@ func (t *Talk) Unproven() []Intent {
 }
 
 // Forgot reports whether so much was said that the beginning of it is no longer known.
-func (t *Talk) Forgot() bool { return t.forgot }
+func (t *Talk) Forgot() bool { return t.Forgotten }
 
 // Knows reports whether something was said, or was about to be, under this id.
 func (t *Talk) Knows(s agency.Saying) bool {
-	return slices.ContainsFunc(t.said, func(a said) bool { return a.intent.ID == s.ID && a.intent.Kind == s.Kind })
+	return slices.ContainsFunc(t.Said, func(a said) bool { return a.Intent.ID == s.ID && a.Intent.Kind == s.Kind })
 }
 
 func (t *Talk) number(id string) string {
 	if i := t.indexOf(id); i >= 0 {
-		return fmt.Sprint(t.open[i].number)
+		return fmt.Sprint(t.Open[i].Nth)
 	}
 	return "?"
 }

@@ -36,7 +36,7 @@ func (t *Talk) show(e *Event) string {
 	case Message:
 		return block(markAgent+who, e.Text, mostShown)
 	case Tool:
-		if known, ok := t.tools[e.ID]; ok && known.text == e.Text {
+		if known, ok := t.Tools[e.ID]; ok && known.Text == e.Text {
 			return "" // it was shown when it began
 		}
 		return line(markTool + who + oneLine(e.Tool) + " " + oneLine(e.Text))
@@ -68,10 +68,10 @@ func (t *Talk) showOver(e *Event, how string) string {
 	if i < 0 {
 		return ""
 	}
-	if t.open[i].by == nil {
+	if t.Open[i].By == nil {
 		how = " withdrawn"
 	}
-	return line(markNote + fmt.Sprint("request ", t.open[i].number) + how)
+	return line(markNote + fmt.Sprint("request ", t.Open[i].Nth) + how)
 }
 
 func (t *Talk) showResult(e *Event) string {
@@ -97,7 +97,7 @@ func (t *Talk) showAsked(r *Request) string {
 	if r.Kind == agency.AsksPermission {
 		text = "may it use " + oneLine(r.Tool) + "? " + text
 	}
-	out := block(fmt.Sprintf("%s%d: %s", markRequest, t.asked+1, who), text, mostShown)
+	out := block(fmt.Sprintf("%s%d: %s", markRequest, t.Asked+1, who), text, mostShown)
 	if len(r.Options) > 0 {
 		out += line("     " + oneLine(strings.Join(r.Options, " | ")))
 	}

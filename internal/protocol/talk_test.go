@@ -28,13 +28,22 @@ var events = protocol.Dialect{
 	Answer:    func(r *protocol.Request, _ agency.Reply) ([]byte, error) { return []byte(r.ID), nil },
 }
 
+// hear has a talk hear an event, and then forget all that it does not keep for the next wrapper.
 func hear(t *testing.T, talk *protocol.Talk, e protocol.Event) protocol.Heard {
 	t.Helper()
 	line, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return talk.Hear(line)
+	heard := talk.Hear(line)
+	memory, err := talk.Memory()
+	if err == nil {
+		err = talk.Remember(memory)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return heard
 }
 
 func asked(id string) protocol.Event {

@@ -12,7 +12,7 @@ import (
 
 // planned returns the list of an agent's work after an event that changes it.
 func (t *Talk) planned(e *Event) []Todo {
-	list := slices.Clone(t.todos)
+	list := slices.Clone(t.Todos)
 	if e.Whole {
 		list = nil
 	}
@@ -57,7 +57,7 @@ func steps(list []Todo) string {
 // showPlanned returns the list after an event on one line; empty when it is as before.
 func (t *Talk) showPlanned(e *Event) string {
 	after := steps(t.planned(e))
-	if after == steps(t.todos) {
+	if after == steps(t.Todos) {
 		return ""
 	}
 	list := agency.ParseTodos(after)
