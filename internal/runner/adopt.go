@@ -65,7 +65,11 @@ func takeOver(launch *agency.Launch) (*agency.Start, error) {
 
 // adopt takes the place of a wrapper that was killed: the runner lives, and continues.
 func (w *wrapper) adopt() error {
-	logs, err := resumeLogs(filepath.Join(w.launch.AttemptDir, logsDir), w.launch.LogBytes)
+	from, err := readCheckpoint(w.launch.AttemptDir)
+	if err != nil {
+		return err
+	}
+	logs, err := resumeLogs(filepath.Join(w.launch.AttemptDir, logsDir), w.launch.LogBytes, from)
 	if err != nil {
 		return fmt.Errorf("open the logs: %w", err)
 	}
@@ -83,7 +87,8 @@ func (w *wrapper) adopt() error {
 	w.start = *w.adopted
 	w.start.Wrapper, w.start.Pane, w.start.Limits = self, pane, limits.Use()
 	w.out.pane = newPane(w.stdout)
-	if w.speech, err = openSpeech(w); err != nil {
+	w.showBefore(from)
+	if w.speech, err = openSpeech(w, from); err != nil {
 		return err
 	}
 	w.limits = limits // from here on, the end of the attempt removes them

@@ -49,3 +49,21 @@ func ParseMessage(line []byte) error {
 
 // ReadLaunch reads and deletes a launch file.
 var ReadLaunch = readLaunch
+
+// Archive takes what a file of an attempt holds before to into the archive; limit is how much the archive
+// may take.
+func Archive(dir, name string, to, limit int64) error {
+	return archive{dir: dir, limit: limit}.add(name, to)
+}
+
+// Free frees in a file what the archive has.
+func Free(dir, name string, to int64) error { return archive{dir: dir}.free(name, to) }
+
+// ResumeLog opens a log of which the bytes before end count.
+func ResumeLog(path string, limit, end int64) (write func([]byte), err error) {
+	l, err := resumeLog(path, limit, end)
+	if err != nil {
+		return nil, err
+	}
+	return l.write, nil
+}

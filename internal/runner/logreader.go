@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"agency/internal/protocol"
 )
 
 // Log reads one log of an attempt, which may still be growing.
@@ -23,21 +21,17 @@ type Log struct {
 	offset int64 // of the next byte, counted from the first one ever written
 }
 
-// OpenLog opens the log of a stream, "runner" (everything), "stdout", "stderr" or "wire" (what an
-// agent said in its own protocol; without times), at the output
-// since a time, starting up to a second earlier; the zero time is the beginning. Read returns
-// io.EOF at the present end and may be called again for more. The caller closes it.
+// OpenLog opens the log of a stream, "runner" (everything), "stdout" or "stderr", at the output since a
+// time, starting up to a second earlier; the zero time is the beginning. Read returns io.EOF at the
+// present end and may be called again for more. The caller closes it.
 func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
-	names := map[string]string{"runner": runnerLog, "stdout": stdoutLog, "stderr": stderrLog, "wire": protocol.WireFile}
+	names := map[string]string{"runner": runnerLog, "stdout": stdoutLog, "stderr": stderrLog}
 	name, ok := names[stream]
 	if !ok {
 		return nil, fmt.Errorf("open log: there is no stream %q", stream)
 	}
 	dir := filepath.Join(attemptDir, logsDir)
 	l := &Log{path: filepath.Join(dir, name)}
-	if stream == "wire" {
-		l.path = filepath.Join(attemptDir, name)
-	}
 	err := l.open()
 	if errors.Is(err, unix.ELOOP) && stream == "stdout" { // on a terminal, stdout is a link to the only log
 		l.path = filepath.Join(dir, runnerLog)
@@ -46,7 +40,7 @@ func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open log %s: %w", stream, err)
 	}
-	if since.IsZero() || stream == "wire" {
+	if since.IsZero() {
 		return l, nil
 	}
 	offset, found, err := findSince(filepath.Join(dir, indexFile), stream, since)

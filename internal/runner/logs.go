@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,19 +67,59 @@ func createLogs(dir string, terminal bool, limit int64) (*logs, error) {
 	return l, err
 }
 
-// resumeLogs opens the logs of a runner in the mode protocol again. The merged log is made again from
-// the journal, with the same bytes, so that readers continue where they are.
-func resumeLogs(dir string, limit int64) (*logs, error) {
-	path := filepath.Join(dir, runnerLog)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+// resumeLogs opens the logs of a runner in the mode protocol again. What the merged log has after a
+// checkpoint is made again from the journal, with the same bytes, so that readers continue where they are.
+func resumeLogs(dir string, limit int64, from *checkpoint) (*logs, error) {
+	merged, err := resumeLog(filepath.Join(dir, runnerLog), limit, from.Log)
 	if err != nil {
 		return nil, err
 	}
-	l := &logs{lost: new(atomic.Int64), merged: &logFile{path: path, f: f, limit: limit, shrink: limit}}
+	merged.lost = from.Lost
+	l := &logs{lost: new(atomic.Int64), merged: merged}
 	// The index has the times of what is made again.
 	l.indexed = time.Now()
 	l.index, err = os.OpenFile(filepath.Join(dir, indexFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	return l, err
+}
+
+// resumeLog opens a log of which only the bytes before end count.
+func resumeLog(path string, limit, end int64) (*logFile, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	begin := make([]byte, 128)
+	n, err := f.ReadAt(begin, 0)
+	info, failed := f.Stat()
+	if failed != nil || err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, failed, f.Close())
+	}
+	l := &logFile{path: path, f: f, limit: limit, shrink: limit}
+	if l.dropped, l.head = parseDropped(begin[:n]); end < l.dropped { // the log has lost all of them
+		_ = f.Close()
+		return l, l.restart(end)
+	}
+	l.size = min(l.head+end-l.dropped, info.Size()) // a full disk may have taken some back
+	if err := f.Truncate(l.size); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// restart replaces the file by one that has lost everything before an offset.
+func (l *logFile) restart(offset int64) (err error) {
+	if l.f, err = os.OpenFile(l.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600); err != nil {
+		return err
+	}
+	head := 0
+	if offset > 0 {
+		head, err = fmt.Fprint(l.f, droppedPrefix, offset, droppedSuffix)
+	}
+	if err == nil {
+		err = os.Rename(l.f.Name(), l.path)
+	}
+	l.head, l.size, l.dropped = int64(head), int64(head), offset
+	return err
 }
 
 // write adds output of a stream. It never fails: what the disk does not take is counted and
@@ -105,6 +146,13 @@ func (l *logs) mark(now time.Time) {
 		stdout, stderr = l.stdout.end(), l.stderr.end()
 	}
 	_, _ = fmt.Fprintf(l.index, "%d %d %d %d\n", now.UnixMilli(), l.merged.end(), stdout, stderr)
+}
+
+// position returns how long the merged log is, and how many of these bytes are missing in it.
+func (l *logs) position() (end, lost int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.merged.end(), l.merged.lost
 }
 
 func (l *logs) close() {

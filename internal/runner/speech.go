@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,6 +75,8 @@ type speech struct {
 	offset  int64         // of the next line of the wire
 	kept    int64         // up to where the evidence is kept
 	settled bool          // what an earlier wrapper may not have written is said again
+	rotated int64         // how long the journal was when it was last rotated
+	turning bool          // it is being rotated
 	changed chan struct{} // closed and replaced when the talk changed
 }
 
@@ -109,21 +112,28 @@ func (w *wrapper) startProtocol() (int, error) {
 		return 0, err
 	}
 	w.out.pane = newPane(w.stdout)
-	if w.speech, err = openSpeech(w); err != nil {
+	if w.speech, err = openSpeech(w, &checkpoint{}); err != nil {
 		return 0, err
 	}
 	w.argv = slices.Concat([]string{self, "hold", dir}, w.argv)
 	return w.fork(files, append(w.environ(), heldToken+"="+w.launch.Token), false)
 }
 
-// openSpeech opens the journal of an attempt, and replays what is in it.
-func openSpeech(w *wrapper) (*speech, error) {
+// openSpeech opens the journal of an attempt, and replays what is in it after a checkpoint.
+func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
 	if w.speaker == nil || w.speaker.Dialect == nil {
 		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
 	}
 	s := &speech{
 		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, protocol.Start{Dir: w.launch.Dir, Resumes: w.launch.Resumes, Silent: w.launch.Opening == ""}), over: make(chan struct{}), done: make(chan struct{}),
-		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), kept: w.speaker.Kept(),
+		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), offset: from.Wire, kept: max(from.Kept, w.speaker.Kept()), rotated: from.Wire + from.Intents,
+	}
+	// Nearly all that a wrapper allocates lives for one line. This halves what it has of its own.
+	debug.SetGCPercent(50)
+	if from.Talk != nil {
+		if err := s.talk.Remember(from.Talk); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := w.launch.AttemptDir, error(nil)
 	if s.input, err = os.OpenFile(filepath.Join(dir, fifoFile), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0); err != nil {
@@ -133,22 +143,28 @@ func openSpeech(w *wrapper) (*speech, error) {
 	if s.wire, err = file.OpenRegular(filepath.Join(dir, protocol.WireFile)); err != nil {
 		return nil, fmt.Errorf("open what the runner wrote: %w", err)
 	}
-	path := filepath.Join(dir, protocol.IntentFile)
-	data, err := file.ReadRegular(path, journalLimit)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read what was said: %w", err)
-	}
-	if s.intents, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600); err != nil {
+	intents, err := s.openIntents(filepath.Join(dir, protocol.IntentFile), from.Intents)
+	if err != nil {
 		return nil, fmt.Errorf("open what was said: %w", err)
 	}
-	if n := len(data); n > 0 && data[n-1] != '\n' {
-		_, _ = s.intents.WriteString("\n") // ends the line that was cut off, which was never written to the agent
-	}
-	if err := s.replay(protocol.ParseIntents(data)); err != nil {
+	if err := s.replay(intents); err != nil {
 		return nil, err
 	}
 	go s.run()
 	return s, nil
+}
+
+// openIntents opens what was said, and returns what is there after an offset.
+func (s *speech) openIntents(path string, from int64) ([]protocol.Intent, error) {
+	var err error
+	if s.intents, err = os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(s.intents, from, journalLimit))
+	if n := len(data); n > 0 && data[n-1] != '\n' {
+		_, _ = s.intents.WriteString("\n") // ends the line that was cut off, which was never written to the agent
+	}
+	return protocol.ParseIntents(data), err
 }
 
 // replay reads the journal so far: each intent follows what had come before it.
@@ -182,6 +198,7 @@ func (s *speech) run() {
 		before := s.read()
 		err := s.readTo(before + wireStep) // others wait for the lock
 		s.refuse()
+		s.rotateWhenDue()
 		came, every := s.read() != before, wireRest
 		if s.talk.AtWork() || !s.talk.Greeted() || came || time.Since(s.spoken) < takenLimit {
 			every = wireActive

@@ -43,6 +43,8 @@ var wordsDialect = protocol.Dialect{
 			return []protocol.Event{{Kind: protocol.Answered, ID: id}}
 		case "wants":
 			return []protocol.Event{{Kind: protocol.Foreign, ID: id, Name: "wants"}}
+		case "used":
+			return []protocol.Event{{Kind: protocol.Used, ID: id, Usage: &agency.Usage{}, Add: true}}
 		case "says":
 			return []protocol.Event{{Kind: protocol.Message, Text: id}}
 		}
@@ -69,9 +71,8 @@ func wordsSpeaker(launch *agency.Launch) *runner.Speaker {
 		},
 		Kept: func() (most int64) {
 			data, _ := os.ReadFile(path)
-			for line := range strings.Lines(string(data)) {
-				_, _ = fmt.Sscan(line, &most)
-			}
+			last := strings.LastIndexByte(strings.TrimSuffix(string(data), "\n"), '\n') + 1
+			_, _ = fmt.Sscan(string(data[last:]), &most)
 			return most
 		},
 	}
