@@ -127,9 +127,28 @@ func speak(launch *agency.Launch) *runner.Speaker {
 	}
 }
 
-// keptOffset returns how far the evidence of an attempt covers what its agent said.
+// keptTail is how much of the end of an attempt's evidence is looked at first.
+const keptTail = 1 << 20
+
+// keptOffset returns how far the evidence of an attempt covers what its agent said. The newest piece
+// covers most; pieces of other sources may follow it.
 func keptOffset(path string) (most int64) {
-	for at := int64(0); ; {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	for back := int64(keptTail); most == 0; back *= 8 {
+		most = keptAfter(path, max(0, info.Size()-back))
+		if back >= info.Size() {
+			break
+		}
+	}
+	return most
+}
+
+// keptAfter is keptOffset for the evidence after a place in its file, which may be within a line.
+func keptAfter(path string, at int64) (most int64) {
+	for {
 		evidence, next, err := spool.Tail(path, at)
 		if err != nil || next <= at {
 			return most
