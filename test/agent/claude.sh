@@ -1,7 +1,8 @@
 #!/bin/sh
 # claude.sh speaks the control protocol of Claude Code: it takes each message, asks once whether it may
 # run "make", and rests after the answer; when a message says "read it", it makes a request of another
-# kind first, and continues after the reply. It writes work.txt first, and heard.txt about what it took.
+# kind first, and continues after the reply; when its task says "flood it", it says 9 MB before it asks.
+# It writes work.txt first, and heard.txt about what it took.
 case " $* " in
 *" --input-format stream-json "*) ;;
 *) echo '2.1.329 (Claude Code)'; exit ;;
@@ -26,6 +27,7 @@ while read -r line; do
 				echo "file $(field error)" >>heard.txt
 				;;
 			esac
+			grep -q 'flood it' .agency/prompt.md 2>/dev/null && yes '{"type":"keep_alive","pad":"------------------------------------------------------------"}' | head -n 100000
 			echo '{"type":"control_request","request_id":"asks-'"$id"'","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make"}}}'
 		}
 		;;

@@ -29,6 +29,13 @@ func conversations() []operation {
 			done:    isAnswered,
 		},
 		{
+			name:    "rotation of a conversation",
+			points:  []string{"speech.archived", "speech.checkpointed", "speech.freed"},
+			repo:    func(w *world) { useProtocol(w); alsoWhole(w) },
+			command: []string{"run", "--mode", "protocol", "--runner", "claude_code", "--name", "target", "--prompt", "flood it"},
+			done:    isRunning,
+		},
+		{
 			name:    "another wrapper",
 			points:  []string{"replace.begun"},
 			repo:    useProtocol,
@@ -84,6 +91,22 @@ func speakWith(w *world, agent string) {
 			return []string{"the agent heard something twice: " + strings.Join(heard, ", ")}
 		}
 		return nil
+	}
+}
+
+// alsoWhole makes it a violation when something is missing, or there twice, of what the scripted Claude
+// Code said before it asked.
+func alsoWhole(w *world) {
+	also := w.also
+	w.also = func() []string {
+		wrong := also()
+		if target := w.target(); target != nil && target.RemovedAt == nil {
+			wire := w.f.Agency("logs", "--wire", "target").Stdout
+			if n := strings.Count(wire, `"keep_alive"`); strings.Contains(wire, `"asks-`) && n != 100_000 {
+				wrong = append(wrong, fmt.Sprintf("the agent said 100000 lines, and %d are there", n))
+			}
+		}
+		return wrong
 	}
 }
 
