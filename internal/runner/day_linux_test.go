@@ -33,6 +33,22 @@ func chats(t testing.TB, lines, size int) *fixture {
 	return f
 }
 
+// listenLong is listen for an attempt that is longer than a fake daemon keeps updates for.
+func (f *fixture) listenLong() *fakeDaemon {
+	f.t.Helper()
+	daemon, over := f.listen(0), f.t.Context().Done()
+	go func() {
+		for {
+			select {
+			case <-daemon.updates:
+			case <-over:
+				return
+			}
+		}
+	}()
+	return daemon
+}
+
 // said checks that a stream has all lines of an agent that chats, each once and in order.
 func said(t *testing.T, what, mark string, in io.Reader, want int) {
 	t.Helper()
@@ -57,7 +73,7 @@ func said(t *testing.T, what, mark string, in io.Reader, want int) {
 func TestDay(t *testing.T) {
 	t.Parallel()
 	f := chats(t, dayLines, 80)
-	daemon := f.listen(0)
+	daemon := f.listenLong()
 	f.beginOn(io.Discard)
 	link := receive(t, "the link", daemon.links)
 	for turn := range dayTurns {
@@ -151,7 +167,7 @@ func BenchmarkWire(b *testing.B) {
 	for b.Loop() {
 		f := chats(b, lines, 150)
 		f.launch.Opening = "begin"
-		daemon := f.listen(0)
+		daemon := f.listenLong()
 		begin := time.Now()
 		f.beginOn(nullFile(b))
 		receive(b, "the link", daemon.links)
