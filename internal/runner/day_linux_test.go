@@ -108,7 +108,7 @@ func TestDay(t *testing.T) {
 	eventually(t, "a small journal", func() bool { return blocks(t, f, protocol.WireFile)+blocks(t, f, protocol.IntentFile) < 9<<20 })
 	own := private(t, f.cmd.Process.Pid)
 	t.Logf("memory of the wrapper: %.1f MiB", float64(own)/(1<<20))
-	if own > 8<<20 && !races.Race {
+	if own > 16<<20 && !races.Race { // of 40 MB of talk; the bar of 8 MiB is the benchmark's
 		t.Errorf("the wrapper has %d bytes of its own", own)
 	}
 }
