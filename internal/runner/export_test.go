@@ -1,6 +1,9 @@
 package runner
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Internals that the external tests need.
 
@@ -24,6 +27,12 @@ func LoseBytes(path string, lost int64) (write func([]byte), err error) {
 	}
 	l.lose(lost)
 	return l.write, nil
+}
+
+// JournalTo returns what adds lines to a journal.
+func JournalTo(w io.Writer) func(line []byte) error {
+	j := &journal{to: w}
+	return j.add
 }
 
 // ScanModes reports whether bracketed paste is on after the pieces.

@@ -62,6 +62,7 @@ type speech struct {
 	input   *os.File // our end of the FIFO
 	wire    *os.File
 	intents *os.File
+	journal journal       // writes to intents
 	over    chan struct{} // closed when the runner has ended
 	done    chan struct{} // closed when all that came is read
 	pressed atomic.Bool   // an interruption of the user is on its way
@@ -154,6 +155,25 @@ func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
 	return s, nil
 }
 
+// journal writes lines to a file. When the disk took only a part of one, the next line ends it so that
+// it is no JSON: what it said never reached the agent.
+type journal struct {
+	to   io.Writer
+	torn bool // the file ends within a line
+}
+
+func (j *journal) add(line []byte) error {
+	line = append(line, '\n')
+	if j.torn {
+		line = append([]byte("#\n"), line...)
+	}
+	n, err := j.to.Write(line)
+	if n > 0 {
+		j.torn = err != nil
+	}
+	return err
+}
+
 // openIntents opens what was said, and returns what is there after an offset.
 func (s *speech) openIntents(path string, from int64) ([]protocol.Intent, error) {
 	var err error
@@ -161,9 +181,8 @@ func (s *speech) openIntents(path string, from int64) ([]protocol.Intent, error)
 		return nil, err
 	}
 	data, err := io.ReadAll(io.NewSectionReader(s.intents, from, journalLimit))
-	if n := len(data); n > 0 && data[n-1] != '\n' {
-		_, _ = s.intents.WriteString("\n") // ends the line that was cut off, which was never written to the agent
-	}
+	// A line that was cut off was never written to the agent.
+	s.journal = journal{to: s.intents, torn: len(data) > 0 && data[len(data)-1] != '\n'}
 	return protocol.ParseIntents(data), err
 }
 
@@ -404,7 +423,7 @@ func (s *speech) intend(x agency.Saying) error {
 	intent := protocol.Intent{At: killpoint.Now().UTC(), Saying: x, Frame: string(frame), Wire: s.offset}
 	line, err := json.Marshal(intent)
 	if err == nil {
-		_, err = s.intents.Write(append(line, '\n'))
+		err = s.journal.add(line)
 	}
 	if err != nil {
 		return fmt.Errorf("record what is said to the agent: %w", err)

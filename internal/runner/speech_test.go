@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -350,5 +351,47 @@ func TestLostConversation(t *testing.T) {
 				t.Errorf("got %+v", exit)
 			}
 		})
+	}
+}
+
+// fullDisk takes so many bytes, and then no more until it has room again.
+type fullDisk struct {
+	bytes.Buffer
+
+	room int
+}
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if n := d.room; n >= 0 && n < len(p) {
+		d.room = -1
+		_, _ = d.Buffer.Write(p[:n])
+		return n, unix.ENOSPC
+	}
+	return d.Buffer.Write(p)
+}
+
+// Wherever a full disk cuts a line off, that line does not count, and the next one does.
+func TestIntentCutOff(t *testing.T) {
+	t.Parallel()
+	line := func(id string) []byte {
+		data, err := json.Marshal(protocol.Intent{Saying: agency.Saying{Kind: agency.SaysMessage, ID: id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for room := range len(line("lost")) + 1 {
+		disk := &fullDisk{room: room}
+		add := runner.JournalTo(disk)
+		if err := add(line("lost")); err == nil {
+			t.Fatalf("%d bytes were enough", room)
+		}
+		if err := add(line("next")); err != nil {
+			t.Fatal(err)
+		}
+		got := protocol.ParseIntents(disk.Bytes())
+		if len(got) != 1 || got[0].ID != "next" {
+			t.Errorf("after %d bytes: %+v", room, got)
+		}
 	}
 }
