@@ -73,9 +73,11 @@ type AgentState struct {
 
 	Todos []Todo `json:"todos"` // the list that the agent keeps of its work, as far as its protocol tells it
 
+	Queue []QueuedMessage `json:"queue"` // messages that the agent has, and has not begun with, the oldest first
+
 	Conversation string `json:"conversation"`
 	Transcript   string `json:"transcript"`
-	Model        string `json:"model"`
+	Settings            // what it uses and offers
 	Usage        Usage  `json:"usage"`
 	// UsageOf is the id of the conversation that Usage covers as a whole, earlier attempts
 	// included. When it is empty, Usage covers this attempt alone.

@@ -30,7 +30,7 @@ func Sources() []Source {
 type Signal string
 
 // The signals. Their effects on the agent's state are in status.Observe. Evidence of some has more
-// fields: of session Conversation, Model and Transcript; of tool_started ID, Tool and Text; of
+// fields: of session Conversation, Transcript, Model and so on; of tool_started ID, Tool and Text; of
 // tool_ended ID; of asked those of a Request; of shown and answered ID; of retrying Class; of failed
 // Class and Text; of turn_ended Text and Background; of usage Usage; of report Report, Text and
 // Quiet; of printed Text and Event, which is EventContinued while the line before still holds; of
@@ -55,6 +55,7 @@ const (
 	SignalPrinted     Signal = "printed"      // an output line matches one of the user's patterns; its event is again while the line before still holds
 	SignalRefused     Signal = "refused"      // the agent made a request that this version does not know and refuses
 	SignalTodos       Signal = "todos"        // the agent changed the list that it keeps of its work
+	SignalQueue       Signal = "queue"        // the messages that the agent has not begun with are others
 	SignalUnknown     Signal = "unknown"      // an event that this version does not know
 )
 
@@ -124,11 +125,19 @@ type Evidence struct {
 	Conversation string `json:"conversation,omitempty"`
 	Transcript   string `json:"transcript,omitempty"` // path of the file in which the agent keeps the conversation
 	Model        string `json:"model,omitempty"`
-	Background   int    `json:"background,omitempty"`
+	// PermissionMode is how the agent asks for permission. Models and PermissionModes are what it
+	// offers, one a line.
+	PermissionMode  string `json:"permission_mode,omitempty"`
+	Models          string `json:"models,omitempty"`
+	PermissionModes string `json:"permission_modes,omitempty"`
+	Background      int    `json:"background,omitempty"`
 	// Subagent names the subagent that this is about; empty is the agent itself.
 	Subagent string `json:"subagent,omitempty"`
 	Usage    *Usage `json:"usage,omitempty"`
 	Todos    string `json:"todos,omitempty"` // the list of the agent's work, one step a line: its state, a blank, its text
+	// Queue holds the messages that the agent has not begun with, one a line: the id, the sender, the
+	// text, with blanks between.
+	Queue string `json:"queue,omitempty"`
 	// Add reports whether Usage covers one step and must be added; otherwise it is the total so
 	// far.
 	Add bool `json:"add,omitempty"`

@@ -70,8 +70,10 @@ func (l *Launch) HasTerminal() bool {
 // of the attempt, so that it is said once, however often a wrapper is killed.
 type Saying struct {
 	Kind SayingKind `json:"kind"`
-	ID   string     `json:"id"`             // of the message or the interruption; of an answer, the id of the request
-	Text string     `json:"text,omitempty"` // of a message
+	ID   string     `json:"id"`             // of the message, the interruption and so on; of an answer, the id of the request
+	Text string     `json:"text,omitempty"` // of a message; the new value of a setting; the id of a message that is taken back
+	// Setting is what is changed.
+	Setting Setting `json:"setting,omitempty"`
 	// Decision or Answer are the reply to a request.
 	Decision Decision `json:"decision,omitempty"`
 	Answer   string   `json:"answer,omitempty"`
@@ -86,4 +88,53 @@ const (
 	SaysMessage   SayingKind = "message"
 	SaysAnswer    SayingKind = "answer"
 	SaysInterrupt SayingKind = "interrupt"
+	SaysSetting   SayingKind = "setting" // that it uses another model, or permission mode
+	SaysTakeBack  SayingKind = "take_back"
 )
+
+// Setting is what a living agent can be told to change.
+type Setting string
+
+// The settings.
+const (
+	SettingModel          Setting = "model"
+	SettingPermissionMode Setting = "permission_mode"
+)
+
+// Words returns the setting as people read it.
+func (s Setting) Words() string { return strings.ReplaceAll(string(s), "_", " ") }
+
+// Settings are what an agent uses now, and what it offers, by its own names and as far as its
+// protocol tells. They are untrusted.
+type Settings struct {
+	Model           string   `json:"model"`            // the model; empty when unknown
+	Models          []string `json:"models"`           // those that it offers; it may know more
+	PermissionMode  string   `json:"permission_mode"`  // how it asks for permission; empty when unknown
+	PermissionModes []string `json:"permission_modes"` // those that it offers
+}
+
+// Of returns the present value of a setting, and what the agent offers.
+func (s *Settings) Of(setting Setting) (value string, offered []string) {
+	if setting == SettingPermissionMode {
+		return s.PermissionMode, s.PermissionModes
+	}
+	return s.Model, s.Models
+}
+
+// QueuedMessage is a message that an agent has, and has not begun with.
+type QueuedMessage struct {
+	ID   string `json:"id"`   // what takes it back
+	By   string `json:"by"`   // who sent it: "user", or the name of a run
+	Text string `json:"text"` // the beginning, on one line
+}
+
+// ParseQueue reads a queue as evidence has it. It is never nil.
+func ParseQueue(lines string) []QueuedMessage {
+	queue := []QueuedMessage{}
+	for line := range strings.Lines(lines) {
+		if parts := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3); len(parts) == 3 {
+			queue = append(queue, QueuedMessage{ID: parts[0], By: parts[1], Text: parts[2]})
+		}
+	}
+	return queue
+}

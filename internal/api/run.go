@@ -176,18 +176,21 @@ type ShowRunResponse struct {
 	StatusAt time.Time        `json:"runner_status_at"` // when agency first saw the status file as it is now
 	// Requests are all requests that the agent's program waits for, first the one that its terminal
 	// shows; never null.
-	Requests   []agency.Request     `json:"requests"`
-	Todos      []agency.Todo        `json:"todos"`       // the agent's list of its work, as far as its protocol tells it; never null
-	Attempts   []agency.Attempt     `json:"attempts"`    // the oldest first
-	Steps      []agency.Step        `json:"steps"`       // of making the newest attempt, in their order
-	Inputs     []agency.Input       `json:"inputs"`      // the files that the spec names, as they were at the start
-	Git        *agency.GitFacts     `json:"git"`         // the state of its worktree, as git sees it; null when the worktree is gone or cannot be read
-	GitProblem string               `json:"git_problem"` // why git is null, unless the run is removed
-	Checks     []agency.CheckResult `json:"checks"`      // the newest verdict of each check on its work; never null
-	Connected  bool                 `json:"connected"`   // the wrapper is connected to the daemon now
-	LastOutput *time.Time           `json:"last_output"` // when the agent last printed something; null when never
-	PromptPath string               `json:"prompt_path"` // of the file with the task
-	LogPath    string               `json:"log_path"`    // of the newest attempt's log
-	LogLost    int64                `json:"log_lost"`    // bytes that are missing in the log, because they could not be written to the disk
-	OutputPath string               `json:"output_path"` // of the run's result, output.md; empty while there is none
+	Requests []agency.Request `json:"requests"`
+	Todos    []agency.Todo    `json:"todos"` // the agent's list of its work, as far as its protocol tells it; never null
+	// Settings are what the living agent uses and offers, as far as it tells; the lists are never null.
+	Settings   agency.Settings        `json:"settings"`
+	Queue      []agency.QueuedMessage `json:"queue"`       // messages that the agent has, and has not begun with; never null
+	Attempts   []agency.Attempt       `json:"attempts"`    // the oldest first
+	Steps      []agency.Step          `json:"steps"`       // of making the newest attempt, in their order
+	Inputs     []agency.Input         `json:"inputs"`      // the files that the spec names, as they were at the start
+	Git        *agency.GitFacts       `json:"git"`         // the state of its worktree, as git sees it; null when the worktree is gone or cannot be read
+	GitProblem string                 `json:"git_problem"` // why git is null, unless the run is removed
+	Checks     []agency.CheckResult   `json:"checks"`      // the newest verdict of each check on its work; never null
+	Connected  bool                   `json:"connected"`   // the wrapper is connected to the daemon now
+	LastOutput *time.Time             `json:"last_output"` // when the agent last printed something; null when never
+	PromptPath string                 `json:"prompt_path"` // of the file with the task
+	LogPath    string                 `json:"log_path"`    // of the newest attempt's log
+	LogLost    int64                  `json:"log_lost"`    // bytes that are missing in the log, because they could not be written to the disk
+	OutputPath string                 `json:"output_path"` // of the run's result, output.md; empty while there is none
 }

@@ -49,6 +49,8 @@ func routeRuns(d *Daemon, rs *requests) {
 	handle(rs, api.PressKeys, runs.pressKeys)
 	handle(rs, api.SendInput, runs.sendInput)
 	handle(rs, api.InterruptRun, runs.interruptRun)
+	handle(rs, api.SetRun, runs.setRun)
+	handle(rs, api.Unsend, runs.takeBack)
 	handle(rs, api.StopRun, runs.stopRun)
 	handle(rs, api.ResumeRun, runs.resumeRun)
 	handle(rs, api.RemoveRun, runs.removeRun)

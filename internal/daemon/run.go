@@ -148,8 +148,9 @@ func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.Sho
 	if run.Request != nil {
 		requests = r.Attempt.AgentState.Requests
 	}
+	settings, queue := o.sup.Query.Settings(r)
 	return api.ShowRunResponse{
-		Run: run, Requests: requests, Todos: append([]agency.Todo{}, r.Attempt.AgentState.Todos...),
+		Run: run, Requests: requests, Todos: append([]agency.Todo{}, r.Attempt.AgentState.Todos...), Settings: settings, Queue: queue,
 		Contract: r.Attempt.OwnReport(), StatusAt: r.Attempt.Reported.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
 		Git: details.Git, GitProblem: details.GitProblem, Checks: checks,
@@ -211,6 +212,30 @@ func (o runOperations) interruptRun(ctx context.Context, req api.RunRequest) (ap
 		return api.InterruptRunResponse{}, err
 	}
 	return api.InterruptRunResponse{RunID: r.ID, Confirmed: delivery.Confirmed, Queued: delivery.Queued}, nil
+}
+
+func (o runOperations) setRun(ctx context.Context, req api.SetRunRequest) (api.SetRunResponse, error) {
+	ctx, err := o.by(ctx)
+	if err != nil {
+		return api.SetRunResponse{}, err
+	}
+	r, now, delivery, err := o.sup.Input.Set(ctx, req.Run, req.Setting, req.Value)
+	if err != nil {
+		return api.SetRunResponse{}, err
+	}
+	return api.SetRunResponse{RunID: r.ID, Setting: req.Setting, Value: now, Confirmed: delivery.Confirmed}, nil
+}
+
+func (o runOperations) takeBack(ctx context.Context, req api.UnsendRequest) (api.UnsendResponse, error) {
+	ctx, err := o.by(ctx)
+	if err != nil {
+		return api.UnsendResponse{}, err
+	}
+	r, message, delivery, err := o.sup.Input.TakeBack(ctx, req.Run, req.ID)
+	if err != nil {
+		return api.UnsendResponse{}, err
+	}
+	return api.UnsendResponse{RunID: r.ID, Message: message, Confirmed: delivery.Confirmed}, nil
 }
 
 // stopRun stops a run. A run that has ended is fine.

@@ -16,7 +16,7 @@ type Kind int
 // The kinds of events.
 const (
 	Unknown   Kind = iota // Text is its name in the protocol
-	Session               // Conversation and Model became known
+	Session               // Conversation or one of Settings became known, or is another one now
 	Working               // the agent is at work
 	Resting               // the agent has finished all that it was told, subagents included
 	Part                  // Text is a part of what the agent says: more may follow
@@ -48,9 +48,9 @@ type Event struct {
 	Tool         string
 	Subagent     string
 	Conversation string
-	Thread       string // the conversation that it is about, where a program has several; empty for the attempt's own
-	Turn         string // the turn that it is about, where the protocol names turns
-	Model        string
+	Thread       string          // the conversation that it is about, where a program has several; empty for the attempt's own
+	Turn         string          // the turn that it is about, where the protocol names turns
+	Settings     agency.Settings // of Session, and of the reply to a change of one; empty is as before
 	Request      *Request
 	Queued       []string // messages that the agent still begins with after an interruption
 	Class        agency.ErrorClass
@@ -106,6 +106,10 @@ type Dialect struct {
 	// Message and Interrupt return the frames that say so.
 	Message   func(at Place, id, text string) []byte
 	Interrupt func(at Place, id string) []byte
+	// Set returns a frame that changes a setting, and TakeBack one that takes back a message that the
+	// agent has not begun with; nil where the protocol cannot.
+	Set      func(at Place, id string, setting agency.Setting, value string) ([]byte, error)
+	TakeBack func(id, message string) []byte
 	// Look returns a frame that asks for something harmless. Its reply comes after those to all that
 	// was written before. It is nil where a message that is said again with the same id does not make
 	// the agent begin with it again.

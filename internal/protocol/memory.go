@@ -19,15 +19,17 @@ type memory struct {
 	Tools     map[string]tool // open tool calls
 	Todos     []Todo
 	Place     Place
-	PartOf    string // the subagent that says the message of which more may come
-	Last      string // what the agent last said in this turn
-	Failed    string // why the program did not begin the conversation
-	Asked     int    // requests so far
-	Hello     bool   // the program answered our Hello
-	Silent    bool   // after Hello it waits for a message
-	Turn      bool   // the agent is in a turn
-	Resting   bool   // the agent said that it rests, with requests open: it does when they are over
-	Ended     *Event // how the turn ended, as far as it is known
+	Settings  agency.Settings // as the agent tells them
+	Queued    string          // the messages that it has not begun with, as evidence
+	PartOf    string          // the subagent that says the message of which more may come
+	Last      string          // what the agent last said in this turn
+	Failed    string          // why the program did not begin the conversation
+	Asked     int             // requests so far
+	Hello     bool            // the program answered our Hello
+	Silent    bool            // after Hello it waits for a message
+	Turn      bool            // the agent is in a turn
+	Resting   bool            // the agent said that it rests, with requests open: it does when they are over
+	Ended     *Event          // how the turn ended, as far as it is known
 }
 
 // tool is an open tool call.
@@ -72,7 +74,8 @@ type said struct {
 	Failed string   // why the program refused it
 }
 
-// read returns what is remembered of something that the agent has read, and that is never written again.
+// read returns what is remembered of something that the agent has begun with, and that is never written
+// again.
 func (i *Intent) read() *Intent {
 	if i == nil {
 		return nil

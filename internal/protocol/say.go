@@ -85,6 +85,10 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 			}
 		}
 		return t.dialect.Interrupt(at, s.ID), nil
+	case agency.SaysSetting:
+		return t.set(s)
+	case agency.SaysTakeBack:
+		return t.takeBack(s)
 	case saysLook:
 		return t.dialect.Look(t.Place, s.ID), nil
 	case saysRefusal:

@@ -128,6 +128,10 @@ func (t *Talk) showIntent(i *Intent) string {
 		return line(markUs + by + "request " + t.number(i.ID) + ": " + oneLine(reply(&i.Saying)))
 	case agency.SaysInterrupt:
 		return line(markUs + by + "interrupt")
+	case agency.SaysSetting:
+		return line(markUs + by + i.Setting.Words() + ": " + oneLine(i.Text))
+	case agency.SaysTakeBack:
+		return line(markUs + by + "take back the message " + oneLine(i.Text))
 	case saysRefusal:
 		return line(markNote + "agency does not know the request " + oneLine(i.Text) + ", and refused it")
 	default:

@@ -70,6 +70,10 @@ func (t *Talk) Hear(line []byte) Heard {
 		}
 		h.Evidence = append(h.Evidence, evidence...)
 	}
+	if queue := t.queue(); queue != t.Queued {
+		t.Queued = queue
+		h.Evidence = append(h.Evidence, agency.Evidence{Source: agency.FromProtocol, Signal: agency.SignalQueue, Event: events[len(events)-1].Name, Queue: queue})
+	}
 	return h
 }
 
@@ -161,7 +165,8 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	switch e.Kind {
 	case Session:
 		t.Place.Conversation = cmp.Or(e.Conversation, t.Place.Conversation)
-		return one(agency.Evidence{Signal: agency.SignalSession, Conversation: e.Conversation, Model: e.Model})
+		t.use(e.Settings)
+		return one(settled(e.Conversation, e.Settings))
 	case Working:
 		t.Turn, t.Resting, t.Place.Turn = true, false, e.Turn
 		return one(agency.Evidence{Signal: agency.SignalBusy})
@@ -261,8 +266,9 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 	i := slices.IndexFunc(t.Said, func(s said) bool { return s.Intent.ID == e.ID })
 	if i >= 0 {
 		s := &t.Said[i]
+		saying := s.Intent.Saying
 		s.Stage = max(s.Stage, map[Kind]stage{Taken: taken, Begun: begun, Done: over, Dropped: dropped, Replied: over}[e.Kind])
-		if s.Stage > written {
+		if s.Stage >= begun {
 			s.Intent = *s.Intent.read()
 		}
 		s.Queued = e.Queued
@@ -276,6 +282,9 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 				return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
 			}
 		}
+		if e.Kind == Replied && !e.Failed {
+			return t.done(saying, e)
+		}
 	}
 	if e.Kind != Begun {
 		return nil
@@ -285,6 +294,19 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 	}
 	t.Turn, t.Resting, t.Ended, t.Place.Turn = true, false, nil, cmp.Or(e.Turn, t.Place.Turn)
 	return []agency.Evidence{{Signal: agency.SignalPrompt}}
+}
+
+// done takes that the program did what agency asked for.
+func (t *Talk) done(s agency.Saying, e *Event) []agency.Evidence {
+	if s.Kind == agency.SaysTakeBack {
+		t.drop(s.Text)
+	}
+	if s.Kind != agency.SaysSetting {
+		return nil
+	}
+	now := t.changed(s, e.Settings)
+	t.use(now)
+	return []agency.Evidence{settled("", now)}
 }
 
 // end takes the end of a turn. A failure and an interruption are final; for any other end, subagents
@@ -316,6 +338,7 @@ func (t *Talk) rest() []agency.Evidence {
 		return nil
 	}
 	t.Turn, t.Resting, t.Ended, t.Last = false, false, nil, ""
+	t.drop("")
 	switch {
 	case ended == nil:
 		return []agency.Evidence{{Signal: agency.SignalTurnEnded}}

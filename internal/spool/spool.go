@@ -133,7 +133,7 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 // of a tool, which answers what was asked about it.
 func minor(e *agency.Evidence) bool {
 	switch e.Signal {
-	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage, agency.SignalTodos:
+	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage, agency.SignalTodos, agency.SignalQueue:
 		return e.Offset == 0
 	case agency.SignalToolEnded:
 		return e.Offset == 0 && e.ID == ""
@@ -206,7 +206,7 @@ func clip(e *agency.Evidence) {
 		most = agency.EvidenceMessage
 	}
 	e.Text = cut(e.Text, most)
-	for _, s := range []*string{&e.Event, &e.ID, &e.Tool, &e.Model, &e.Subagent, &e.Conversation} {
+	for _, s := range []*string{&e.Event, &e.ID, &e.Tool, &e.Model, &e.PermissionMode, &e.Subagent, &e.Conversation} {
 		*s = cut(*s, 200)
 	}
 	e.Transcript = cut(e.Transcript, 4096)

@@ -1,7 +1,9 @@
 package status
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"agency"
@@ -97,6 +99,8 @@ func (s observer) observe(e agency.Evidence) {
 		s.report(e)
 	case agency.SignalTodos:
 		s.Todos = agency.ParseTodos(e.Todos)
+	case agency.SignalQueue:
+		s.Queue = agency.ParseQueue(e.Queue)
 	case agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
 	}
 }
@@ -124,7 +128,7 @@ func (s observer) observeSubagent(e agency.Evidence) {
 		s.answered(e)
 	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted, agency.SignalEnded:
 		s.dropOf(e.Subagent)
-	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalTodos, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
+	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalTodos, agency.SignalQueue, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
 	}
 }
 
@@ -183,8 +187,12 @@ func (s observer) identify(e agency.Evidence) {
 	if e.Transcript != "" && e.Transcript != s.Transcript {
 		s.Transcript, s.TranscriptOffset = e.Transcript, e.Offset
 	}
-	if e.Model != "" {
-		s.Model = e.Model
+	s.Model, s.PermissionMode = cmp.Or(e.Model, s.Model), cmp.Or(e.PermissionMode, s.PermissionMode)
+	if e.Models != "" {
+		s.Models = strings.Split(e.Models, "\n")
+	}
+	if e.PermissionModes != "" {
+		s.PermissionModes = strings.Split(e.PermissionModes, "\n")
 	}
 	s.Ended = false
 	// A dialog before the start, known from the terminal alone, is settled once the program has
@@ -275,7 +283,8 @@ func SameMeaning(s, o *agency.AgentState) bool {
 	return s.Turn == o.Turn && s.PromptAt.Equal(o.PromptAt) && s.Interrupted == o.Interrupted && s.Ended == o.Ended &&
 		slices.EqualFunc(s.Requests, o.Requests, sameRequest) && (s.Background > 0) == (o.Background > 0) &&
 		sameTrouble(s.Retry, o.Retry) && sameTrouble(s.Failure, o.Failure) && sameReport(s.Reported, o.Reported) &&
-		samePrinted(s.Printed, o.Printed) && s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model
+		samePrinted(s.Printed, o.Printed) && s.QuietUntil.Equal(o.QuietUntil) && s.Conversation == o.Conversation && s.Transcript == o.Transcript && s.Model == o.Model &&
+		s.PermissionMode == o.PermissionMode && slices.Equal(s.Models, o.Models) && slices.Equal(s.PermissionModes, o.PermissionModes)
 }
 
 func sameRequest(a, b agency.Request) bool {

@@ -61,6 +61,12 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 		if s.Kind == agency.SaysMessage {
 			data["bytes"] = len(s.Text)
 		}
+		if s.Kind == agency.SaysSetting {
+			data["setting"], data["value"] = s.Setting, s.Text
+		}
+		if s.Kind == agency.SaysTakeBack {
+			data["message"] = s.Text
+		}
 		return []agency.EventDraft{{Type: agency.InputDelivered, Data: data}}, nil
 	})
 	in.observer.ReadEvidence(ctx, r.ID) // what the agent acknowledged is there

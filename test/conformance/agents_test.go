@@ -31,6 +31,9 @@ type setup struct {
 	// steps is done, and the other under way. todoArgs are the arguments of a run that has the tools.
 	todos    []modelserver.Turn
 	todoArgs []string
+	// model and permissions are what the agent can be told to use, in the mode protocol; other is how
+	// it names the former then. Empty is what it cannot.
+	model, other, permissions string
 	// noInput is set for a program that reads no task from its standard input: its model reads it.
 	noInput bool
 	// tools returns the arguments of a run whose agent has the tools of agency mcp; searchesTools

@@ -18,7 +18,8 @@ import (
 
 func init() {
 	setups["claude_code"] = setup{
-		home: claudeHome,
+		home:  claudeHome,
+		model: "haiku", other: "claude-haiku-5-5", permissions: "acceptEdits",
 		tools: func(f *fixture) []string {
 			config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"agency": map[string]any{"command": f.binary, "args": []string{"mcp"}}}})
 			if err != nil {

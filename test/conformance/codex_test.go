@@ -21,7 +21,8 @@ func init() {
 	asks := []string{"--", "-c", "approval_policy=on-request", "-s", "workspace-write"}
 	questions := []string{"--", "-c", "features.default_mode_request_user_input=true"}
 	setups["codex"] = setup{
-		home:   codexHome,
+		home:  codexHome,
+		model: "gpt-6-sol", other: "gpt-6-sol", permissions: "read-only/untrusted",
 		asks:   []string{"--", "-c", `approval_policy="on-request"`, "-c", `sandbox_mode="read-only"`},
 		speaks: append(slices.Clone(asks), "-c", "features.default_mode_request_user_input=true"),
 		todos: []modelserver.Turn{{Call: &modelserver.Call{Tool: "update_plan", Input: map[string]any{"plan": []map[string]any{

@@ -15,7 +15,8 @@ import (
 func init() {
 	asks := []string{"--", "--approval-mode", "default"}
 	setups["gemini"] = setup{
-		home: geminiHome,
+		home:  geminiHome,
+		model: "gemini-2.5-pro", other: "gemini-2.5-pro", permissions: "plan",
 		answers: []answered{
 			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
 			{name: "allow write", args: asks, ask: modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, answer: "allow", made: "made.txt"},

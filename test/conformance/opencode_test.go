@@ -23,7 +23,8 @@ func init() {
 		todos: []modelserver.Turn{{Call: &modelserver.Call{Tool: "todowrite", Input: map[string]any{"todos": []map[string]any{
 			{"content": firstStep, "status": "completed", "priority": "high"}, {"content": secondStep, "status": "in_progress", "priority": "high"},
 		}}}}},
-		home: opencodeHome,
+		home:  opencodeHome,
+		model: "scripted/other", other: "scripted/other", permissions: "plan",
 		answers: []answered{
 			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
 			{name: "deny", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "deny"},
@@ -36,14 +37,13 @@ func init() {
 func opencodeHome(t *testing.T, dir, _, url string) []string {
 	t.Helper()
 	// Only this file describes the model, so OpenCode does not ask the network.
+	model := map[string]any{"name": "Model", "tool_call": true, "limit": map[string]any{"context": 100000, "output": 8000}}
 	config, err := json.Marshal(map[string]any{
 		"share": "disabled", "model": "scripted/model", "small_model": "scripted/model", "enabled_providers": []string{"scripted"},
 		"permission": map[string]any{"bash": "ask"},
 		"provider": map[string]any{"scripted": map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": map[string]any{"baseURL": url + "/v1", "apiKey": key},
-			"models": map[string]any{"model": map[string]any{
-				"name": "Model", "tool_call": true, "limit": map[string]any{"context": 100000, "output": 8000},
-			}},
+			"models": map[string]any{"model": model, "other": model},
 		}},
 	})
 	if err != nil {

@@ -64,6 +64,8 @@ var ofRun = []step{
 	{"wait", "wait paint --for ready-for-review --timeout 30s", 0, ""},
 	{"diff", "diff paint", 0, ""},
 	{"verify-none", "verify paint --include-uncommitted", 1, ""},
+	{"model-terminal", "model paint large", 4, ""},
+	{"unsend-terminal", "unsend paint", 4, ""},
 	{"stop", "stop paint", 0, ""},
 	{"stop-again", "stop paint", 0, ""},
 }

@@ -32,6 +32,7 @@ var related = map[string]string{
 	"interrupt":  "send, answer, stop",
 	"ls":         "tui, show, next, wait",
 	"mode":       "resume, attach, send, interrupt",
+	"model":      "permission-mode, mode, show",
 	"mcp":        "report, messages, api",
 	"merge":      "queue, review, verify, diff, push, pr, abandon",
 	"pr":         "push, merge, review, verify, send",
@@ -60,11 +61,14 @@ var related = map[string]string{
 	"trust":      "init, run",
 	"tui":        "ls, next, answer, attach",
 	"uninstall":  "service, gc, snapshot",
+	"unsend":     "send, interrupt, show",
 	"unflag":     "flag, alerts",
 	"verify":     "review, merge, diff, trust",
 	"version":    "doctor",
 	"wait":       "ls, next, session",
 	"watchdog":   "alerts, explain, tags",
+
+	"permission-mode": "model, mode, answer",
 }
 
 // Related returns the commands, without "agency", that a reader of a command's help looks for next:

@@ -58,6 +58,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	showOrigin(field, &s.Run, ago)
 	showRequests(w, s, ago, width)
 	showTodos(w, s, width)
+	showQueue(w, s, width)
 	showReported(w, s, ago, width)
 	showAttempts(w, s, ago, width)
 	showGit(w, s, width)
@@ -124,6 +125,9 @@ func showAgent(field func(name, format string, args ...any), s *api.ShowRunRespo
 		runner += ", " + string(r.Mode)
 	}
 	field("runner", "%s", runner)
+	if s.Settings.PermissionMode != "" {
+		field("permissions", "%s", s.Settings.PermissionMode)
+	}
 	if r.Sandbox != agency.SandboxWorktree {
 		field("sandbox", "%s", agency.Sandbox{Level: r.Sandbox, Network: r.Network})
 		if r.Image != nil {
@@ -202,6 +206,16 @@ func showTodos(w io.Writer, s *api.ShowRunResponse, width int) {
 	marks := map[agency.TodoState]string{agency.TodoInProgress: "[>] ", agency.TodoCompleted: "[x] "}
 	for _, todo := range s.Todos {
 		_, _ = fmt.Fprintln(w, term.Hang("  "+cmp.Or(marks[todo.State], "[ ] "), term.SafeLine(todo.Text), width))
+	}
+}
+
+// showQueue writes the messages that the agent has not begun with.
+func showQueue(w io.Writer, s *api.ShowRunResponse, width int) {
+	for i, m := range s.Queue {
+		if i == 0 {
+			_, _ = fmt.Fprintln(w, "\nmessages with which it has not begun:")
+		}
+		_, _ = fmt.Fprintln(w, term.Hang(fmt.Sprintf("  %.8s ", term.SafeLine(m.ID)), term.SafeLine(m.By+": "+m.Text), width))
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // Dialect is the protocol. An agent takes one message at a time: another one would end its turn.
 var Dialect = protocol.Dialect{
 	Name: "the Agent Client Protocol", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse,
-	OneAtATime: true, Replays: true,
+	OneAtATime: true, Replays: true, Set: saySetting,
 }
 
 // Command returns the command of a program that speaks the protocol with these arguments. The agent
@@ -41,6 +41,7 @@ const (
 	readAnswer   = "answered:"  // the answer to a request
 	readCancel   = "withdrawn:" // that a request is cancelled
 	readLook     = "look:"
+	setting      = "set:" // the request that changes a setting itself
 	initializing = "initialize:"
 )
 
@@ -75,13 +76,7 @@ func (f *failure) words() string {
 
 type result struct {
 	Session string `json:"sessionId"`
-	Models  struct {
-		Current string `json:"currentModelId"`
-	} `json:"models"`
-	Settings []struct {
-		ID      string `json:"id"`
-		Current string `json:"currentValue"`
-	} `json:"configOptions"`
+	listed
 	Stop  string `json:"stopReason"`
 	Usage *struct {
 		Input  *int64 `json:"inputTokens"`
@@ -102,6 +97,8 @@ type update struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"` // one block of a message, or several of a tool call
 	Entries []entry         `json:"entries"` // of a plan
+	Mode    string          `json:"currentModeId"`
+	listed
 	toolCall
 }
 
@@ -149,11 +146,18 @@ func reply(m *message) []protocol.Event {
 			return events
 		}
 	}
+	if of, ok := strings.CutPrefix(id, setting); ok {
+		e := protocol.Event{Kind: protocol.Replied, ID: of}
+		if m.Error != nil {
+			e.Failed, e.Text = true, m.Error.words()
+		}
+		return []protocol.Event{e}
+	}
 	switch r := &m.Result; {
 	case id == protocol.Hello().ID && m.Error != nil:
 		return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: m.Error.words()}}
 	case id == protocol.Hello().ID:
-		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Session, Model: r.model()}, {Kind: protocol.Replied, ID: id}}
+		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Session, Settings: r.settings()}, {Kind: protocol.Replied, ID: id}}
 	case m.Error != nil:
 		words := m.Error.words()
 		return ofTurn(id, protocol.Event{Kind: protocol.Ended, Failed: true, Text: words, Class: errorClass(m.Error.Code, words)})
@@ -169,15 +173,6 @@ func reply(m *message) []protocol.Event {
 func ofTurn(id string, ended protocol.Event) []protocol.Event {
 	ended.ID = id
 	return []protocol.Event{{Kind: protocol.Begun, ID: id}, ended, {Kind: protocol.Resting, ID: id}, {Kind: protocol.Done, ID: id}}
-}
-
-func (r *result) model() string {
-	for _, s := range r.Settings {
-		if s.ID == "model" && r.Models.Current == "" {
-			return s.Current
-		}
-	}
-	return r.Models.Current
 }
 
 // used returns the tokens of a conversation, or those of its last turn. Agents count differently,
@@ -244,10 +239,14 @@ func (u *update) events() []protocol.Event {
 		return u.begun()
 	case "plan":
 		return []protocol.Event{planned(u.Entries)}
+	case "current_mode_update":
+		return []protocol.Event{{Kind: protocol.Session, Settings: agency.Settings{PermissionMode: u.Mode}}}
+	case "config_option_update":
+		return []protocol.Event{{Kind: protocol.Session, Settings: u.settings()}}
 	case "":
 		return []protocol.Event{{Kind: protocol.Unknown}}
 	default:
-		return nil // a thought, a setting, tokens: nothing about the turn
+		return nil // a thought, tokens: nothing about the turn
 	}
 }
 

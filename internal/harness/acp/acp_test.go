@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -33,6 +34,25 @@ func talk() *protocol.Talk {
 	t := protocol.New(&acp.Dialect, protocol.Start{Dir: "/home/user/repo"})
 	t.Intend(protocol.Intent{Saying: protocol.Hello()})
 	return t
+}
+
+// Agents list their settings in one of two forms.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	for says, want := range map[string]string{
+		`{"id":"agency-hello","result":{"sessionId":"s","modes":{"currentModeId":"default","availableModes":[{"id":"default"},{"id":"yolo"}]},"models":{"currentModelId":"flash","availableModels":[{"modelId":"pro"}]}}}`:                     "flash [pro] default [default yolo]",
+		`{"id":"agency-hello","result":{"sessionId":"s","configOptions":[{"id":"model","currentValue":"a/b","options":[{"value":"a/b"}]},{"id":"mode","currentValue":"build","options":[{"value":"build"},{"value":"plan"}]},{"id":"fast"}]}}`: "a/b [a/b] build [build plan]",
+		`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"current_mode_update","currentModeId":"plan"}}}`:                                                                                                       " [] plan []",
+	} {
+		s := acp.Dialect.Read([]byte(says))[0].Settings
+		if got := fmt.Sprintf("%s %v %s %v", s.Model, s.Models, s.PermissionMode, s.PermissionModes); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	refused := acp.Dialect.Read([]byte(`{"id":"set:1","error":{"code":-32602,"message":"mode not found"}}`))[0]
+	if refused.Kind != protocol.Replied || refused.ID != "1" || !refused.Failed || refused.Text != "mode not found" {
+		t.Errorf("got %+v", refused)
+	}
 }
 
 // say writes a message.

@@ -14,6 +14,7 @@ import (
 // dialect is the control protocol of claude -p with stream-json on both sides.
 var dialect = protocol.Dialect{
 	Name: "stream-json with control requests", Hello: hello, Read: readFrame, Message: sayMessage, Interrupt: sayInterrupt, Answer: replyTo, Refuse: refuse, Reasons: true,
+	Set: saySetting, TakeBack: sayTakeBack,
 }
 
 // protocolArgs are the arguments with which Claude Code speaks it: messages come back with our ids,
@@ -32,6 +33,7 @@ type frame struct {
 
 	Returned  json.RawMessage `json:"tool_use_result"` // of the tool call of a message; a text when it failed
 	UUID      string          `json:"uuid"`
+	Mode      string          `json:"permissionMode"`
 	Replay    bool            `json:"isReplay"`
 	Command   string          `json:"command_uuid"`
 	RequestID string          `json:"request_id"`
@@ -40,8 +42,15 @@ type frame struct {
 		RequestID string `json:"request_id"`
 		Error     string `json:"error"`
 		Response  struct {
-			Behavior string   `json:"behavior"`
-			Queued   []string `json:"still_queued"`
+			Behavior  string   `json:"behavior"`
+			Queued    []string `json:"still_queued"`
+			Cancelled *bool    `json:"cancelled"` // whether a message was taken back
+			Model     string   `json:"model"`     // the one that is used now
+			Mode      string   `json:"mode"`
+			Present   string   `json:"current_permission_mode"`
+			Models    []struct {
+				Value string `json:"value"`
+			} `json:"models"`
 		} `json:"response"`
 	} `json:"response"`
 }
@@ -92,7 +101,12 @@ func (f *frame) events() []protocol.Event {
 func (f *frame) systemEvents() []protocol.Event {
 	switch f.Subtype {
 	case "init":
-		return []protocol.Event{{Kind: protocol.Session, Conversation: f.Session, Model: f.Model}}
+		return []protocol.Event{{Kind: protocol.Session, Conversation: f.Session, Settings: agency.Settings{Model: f.Model, PermissionMode: f.Mode}}}
+	case "status":
+		if f.Mode == "" {
+			return nil
+		}
+		return []protocol.Event{{Kind: protocol.Session, Settings: agency.Settings{PermissionMode: f.Mode}}}
 	case "session_state_changed":
 		switch f.State {
 		case "running":
@@ -182,8 +196,25 @@ func (f *frame) replied() []protocol.Event {
 	if r.Response.Behavior != "" {
 		return []protocol.Event{{Kind: protocol.Answered, ID: r.RequestID}}
 	}
-	return []protocol.Event{{Kind: protocol.Replied, ID: r.RequestID, Queued: r.Response.Queued, Failed: r.Subtype != "success", Text: r.Error}}
+	e := protocol.Event{
+		Kind: protocol.Replied, ID: r.RequestID, Queued: r.Response.Queued, Failed: r.Subtype != "success", Text: r.Error,
+		Settings: agency.Settings{Model: r.Response.Model, PermissionMode: r.Response.Mode},
+	}
+	if taken := r.Response.Cancelled; taken != nil && !*taken {
+		e.Failed, e.Text = true, "it has begun with the message, or does not have it"
+	}
+	if len(r.Response.Models) == 0 {
+		return []protocol.Event{e}
+	}
+	offers := agency.Settings{PermissionMode: r.Response.Present, PermissionModes: permissionModes}
+	for _, m := range r.Response.Models {
+		offers.Models = append(offers.Models, m.Value)
+	}
+	return []protocol.Event{{Kind: protocol.Session, Settings: offers}, e}
 }
+
+// permissionModes are those of Claude Code, which does not list them.
+var permissionModes = []string{"default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"}
 
 // questionTool is the tool with which Claude Code asks the user.
 const questionTool = "AskUserQuestion"
@@ -209,6 +240,18 @@ func hello(_ protocol.Place, id string) []byte {
 
 func sayInterrupt(_ protocol.Place, id string) []byte {
 	return encode(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "interrupt"}})
+}
+
+func saySetting(_ protocol.Place, id string, setting agency.Setting, value string) ([]byte, error) {
+	request := map[string]any{"subtype": "set_model", "model": value}
+	if setting == agency.SettingPermissionMode {
+		request = map[string]any{"subtype": "set_permission_mode", "mode": value}
+	}
+	return encode(map[string]any{"type": "control_request", "request_id": id, "request": request}), nil
+}
+
+func sayTakeBack(id, message string) []byte {
+	return encode(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "cancel_async_message", "message_uuid": message}})
 }
 
 func sayMessage(_ protocol.Place, id, text string) []byte {

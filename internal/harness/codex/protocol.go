@@ -16,20 +16,24 @@ import (
 // dialect is the protocol of codex app-server on its standard input and output: JSON-RPC without the
 // version, one message a line. `codex app-server generate-json-schema --out DIR` describes it.
 var dialect = protocol.Dialect{
-	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse,
+	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse, Set: saySetting,
 }
 
 type message = jsonrpc.Message[params, result, turnError]
 
 type result struct {
-	Model  string `json:"model"`
+	threadSettings
 	Thread struct {
 		ID string `json:"id"`
 	} `json:"thread"`
 	Turn turn `json:"turn"`
+	Data []struct {
+		Model string `json:"model"`
+	} `json:"data"` // of model/list
 }
 
 type params struct {
+	Settings  threadSettings  `json:"threadSettings"`
 	Thread    string          `json:"threadId"`
 	TurnID    string          `json:"turnId"`
 	Turn      turn            `json:"turn"`
@@ -107,7 +111,13 @@ func replied(m *message) []protocol.Event {
 	case r.Turn.ID != "":
 		return []protocol.Event{{Kind: protocol.Taken, ID: id}}
 	case r.Model != "": // the conversation began
-		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Thread.ID, Model: r.Model}, {Kind: protocol.Replied, ID: id}}
+		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Thread.ID, Settings: r.now()}, {Kind: protocol.Replied, ID: id}}
+	case len(r.Data) > 0:
+		offers := agency.Settings{PermissionModes: permissionModes()}
+		for _, m := range r.Data {
+			offers.Models = append(offers.Models, m.Model)
+		}
+		return []protocol.Event{{Kind: protocol.Session, Settings: offers}}
 	default:
 		return []protocol.Event{{Kind: protocol.Replied, ID: id}}
 	}
@@ -126,6 +136,8 @@ func notified(m *message) []protocol.Event {
 		return one(protocol.Event{Kind: protocol.Working, Turn: p.Turn.ID})
 	case "turn/completed":
 		return []protocol.Event{p.Turn.ended(), {Kind: protocol.Resting}}
+	case "thread/settings/updated":
+		return one(protocol.Event{Kind: protocol.Session, Settings: p.Settings.now()})
 	case "item/started", "item/completed":
 		return p.Item.events(strings.HasSuffix(m.Method, "completed"), p.TurnID)
 	case "serverRequest/resolved":
@@ -279,17 +291,21 @@ type requested struct {
 	Permissions json.RawMessage `json:"permissions,omitempty"`
 }
 
-// hello begins the conversation in the working directory, or resumes one. Codex reads in order, so
-// nothing needs to wait for a reply.
+// hello begins the conversation in the working directory, or resumes one, and asks for the models. Codex
+// reads in order, so nothing needs to wait for a reply. Its settings belong to what Codex calls its
+// experimental interface.
 func hello(at protocol.Place, id string) []byte {
 	begin := map[string]any{"id": id, "method": "thread/start", "params": map[string]any{}}
 	if at.Conversation != "" {
 		begin = map[string]any{"id": id, "method": "thread/resume", "params": map[string]any{"threadId": at.Conversation, "excludeTurns": true}}
 	}
 	return jsonrpc.Encode(
-		map[string]any{"id": id + "-initialize", "method": "initialize", "params": map[string]any{"clientInfo": map[string]any{"name": "agency", "version": "1"}}},
+		map[string]any{"id": id + "-initialize", "method": "initialize", "params": map[string]any{
+			"clientInfo": map[string]any{"name": "agency", "version": "1"}, "capabilities": map[string]any{"experimentalApi": true},
+		}},
 		map[string]any{"method": "initialized"},
 		begin,
+		map[string]any{"id": id + "-models", "method": "model/list", "params": map[string]any{}},
 	)
 }
 
