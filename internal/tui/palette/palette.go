@@ -56,24 +56,27 @@ func (p *Palette) Paste(text string) {
 	p.find()
 }
 
-// find chooses the commands that have the letters that were typed: first those with the words as
-// they are.
+// find chooses the commands that have the letters that were typed: first the one with this key or
+// name, so that :q quits, and then those with the words as they are.
 func (p *Palette) find() {
 	p.found, p.at = nil, 0
-	want := strings.ToLower(strings.TrimSpace(p.field.Text()))
-	loose := []*page.Binding{}
+	typed := strings.TrimSpace(p.field.Text())
+	want := strings.ToLower(typed)
+	worded, loose := []*page.Binding{}, []*page.Binding{}
 	for i := range p.table {
 		b := &p.table[i]
 		text := strings.ToLower(b.Does)
 		switch {
 		case b.Name == "" && len(b.Keys) > 4:
-		case strings.Contains(text, want) || b.Shown == want:
+		case b.Has(typed) || b.Name == want && want != "":
 			p.found = append(p.found, b)
+		case strings.Contains(text, want):
+			worded = append(worded, b)
 		case inOrder(strings.ReplaceAll(want, " ", ""), text):
 			loose = append(loose, b)
 		}
 	}
-	p.found = append(p.found, loose...)
+	p.found = append(append(p.found, worded...), loose...)
 }
 
 // inOrder reports whether a text has all characters of a word, in their order.
