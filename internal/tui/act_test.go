@@ -21,6 +21,8 @@ func TestLanding(t *testing.T) {
 	u.presses("y")
 	u.sees("merged")
 	u.presses("L")
+	u.sees("to land in its branch?")
+	u.presses("y")
 	u.sees("waits to land: Q")
 }
 

@@ -121,15 +121,13 @@ func (a *actions) verify(string) tea.Cmd {
 	})
 }
 
-// enqueue adds runs to the landing queue of their branch.
+// enqueue adds runs to the landing queue of their branch. In an empty one, a run lands at once.
 func (a *actions) enqueue(string) tea.Cmd {
-	runs := a.list.Targets()
-	if len(runs) == 0 {
-		return a.desk.Say("there is no run")
-	}
-	return a.each(runs, "waits to land: Q", func(ctx context.Context, run string) error {
-		_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
-		return err
+	return a.confirmed("queue %s to land in its branch?", func(runs []api.Run) tea.Cmd {
+		return a.each(runs, "waits to land: Q", func(ctx context.Context, run string) error {
+			_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
+			return err
+		})
 	})
 }
 

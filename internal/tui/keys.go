@@ -152,7 +152,7 @@ func (b *board) acts() []page.Binding {
 		{Name: "snapshot", Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.do.snapshot},
 		{Name: "verify", Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Group: groupAct, Act: b.do.verify},
 		{Name: "merge", Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Group: groupAct, Act: b.do.merge},
-		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes", Group: groupAct, Act: b.do.enqueue},
+		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes, after a y", Group: groupAct, Act: b.do.enqueue},
 		{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.do.snooze)},
 		{Name: "mark", Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
 	}
