@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -240,7 +241,11 @@ func (m *Model) scrollHelp(name string) {
 	}
 }
 
+// lineEnds makes lines of a paste of what terminals put between them.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 func (m *Model) paste(text string) {
+	text = lineEnds.Replace(text)
 	switch {
 	case m.palette != nil:
 		m.palette.Paste(text)

@@ -146,3 +146,19 @@ func TestPageSizes(t *testing.T) {
 		}
 	}
 }
+
+// What quits other programs quits this one, and lines that a terminal pastes stay lines.
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses(":")
+	u.types("q")
+	u.presses("enter")
+	if u.did(); !u.quit {
+		t.Error(":q does not quit")
+	}
+	u = seated(t, 80, 24)
+	u.presses("n")
+	u.tell(tea.PasteMsg{Content: "line one\rline two\r\nline three"})
+	u.sees("3 lines")
+}
