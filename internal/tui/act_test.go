@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"agency"
 )
@@ -71,4 +73,23 @@ func TestMode(t *testing.T) {
 	u.refuse = agency.Errorf(agency.CodeInvalidState, "its agent is at work")
 	u.presses("c enter")
 	u.sees("auth-fix: its agent is at work")
+}
+
+// A permission is allowed only where all of what it asks for is seen.
+func TestAllowsWhatIsSeen(t *testing.T) {
+	t.Parallel()
+	asks := run("long", agency.NeedsInput, "may it?")
+	asks.Request = &agency.Request{ID: "p1", Kind: agency.AsksPermission, At: noon, Tool: "Bash", Text: strings.Repeat("echo one && ", 60) + "rm -rf build"}
+	u := sit(t, 80, 24, asks)
+	u.now = u.now.Add(time.Second)
+	u.presses("a")
+	u.sees("…", "not all of the request is seen: + shows more")
+	u.did()
+	u.presses("_ a")
+	u.sees("not all of the request is seen")
+	u.did()
+	u.presses("+")
+	u.sees("rm -rf build")
+	u.presses("a")
+	u.did("answer r_long p1@" + stamp(0) + " allow")
 }

@@ -27,6 +27,8 @@ type replies struct {
 	desk *page.Desk
 	list *list.List
 	eye  *eye
+	// whole reports whether all of the request is on the screen.
+	whole func() bool
 
 	// The request that is shown: the run and its id, and when it appeared.
 	asking string
@@ -77,6 +79,8 @@ func (p *replies) allow(string) tea.Cmd {
 		return p.desk.Say(why)
 	case r.Request == nil || r.Request.Kind != agency.AsksPermission:
 		return p.desk.Say(r.Ref() + " asks a question: " + p.desk.Key("reply") + " replies")
+	case !p.whole():
+		return p.desk.Say("not all of the request is seen: " + p.desk.Key("zoom") + " shows more, " + p.desk.Key("attach") + " its terminal")
 	}
 	return p.answer(r, api.AnswerRunRequest{Decision: agency.Allow}, "allowed")
 }

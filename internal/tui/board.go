@@ -64,10 +64,12 @@ type board struct {
 func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map[string]string) *board {
 	rows := list.New()
 	look := &eye{desk: desk, list: rows}
-	return &board{
+	b := &board{
 		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true,
 		eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
+	b.replies.whole = b.whole
+	return b
 }
 
 // The messages that commands end as.

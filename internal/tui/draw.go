@@ -97,15 +97,34 @@ func (b *board) empty() []string {
 	}
 }
 
+// cardRows is how many rows a request has at most beside the list.
+const cardRows = 8
+
+// card returns the request of the run at the cursor, and whether all of it is shown. In a pane that has
+// the whole screen, it takes what it needs.
+func (b *board) card(width, height int) (card []cell.Line, whole bool) {
+	rows := min(cardRows, max(height/2, 3)-1)
+	if b.covers() {
+		rows = max(height-3, 1)
+	}
+	return preview.Card(b.list.Chosen(), b.replies.options(), b.replies.takes(), b.desk.Key, width, rows)
+}
+
+// whole reports whether all of the request of the run at the cursor is on the screen.
+func (b *board) whole() bool {
+	p := b.place()
+	if p.paneHeight == 0 {
+		return false
+	}
+	_, whole := b.card(p.paneWidth, p.paneHeight)
+	return whole
+}
+
 // drawPane returns the title of the pane, the request, and the tab.
 func (b *board) drawPane(width, height int) []cell.Line {
 	r := b.list.Chosen()
 	lines := []cell.Line{b.eye.title(r, width)}
-	card := preview.Card(r, b.replies.options(), b.replies.takes(), b.desk.Key, width)
-	if most := max(height/2, 3); len(card) > most {
-		keys := card[len(card)-1]
-		card = append(card[:most-1:most-1], keys)
-	}
+	card, _ := b.card(width, height)
 	for _, line := range card {
 		lines = append(lines, line.Fit(width))
 	}

@@ -11,15 +11,13 @@ import (
 	"agency/internal/view"
 )
 
-// cardRows is how many rows of a request are shown at most.
-const cardRows = 8
-
 // Card returns what a run waits for, word for word, and the keys that answer it. They are dim while
-// they do nothing, because the request has only just appeared. Nothing is returned for a run that
-// waits for nothing. key returns the key of what a binding does.
-func Card(r *api.Run, options []string, takes bool, key func(name string) string, width int) []cell.Line {
+// they do nothing, because the request has only just appeared. whole reports whether all of it is in so
+// many rows. Nothing is returned for a run that waits for nothing. key returns the key of what a binding
+// does.
+func Card(r *api.Run, options []string, takes bool, key func(name string) string, width, rows int) (card []cell.Line, whole bool) {
 	if !r.NeedsYou() {
-		return nil
+		return nil, true
 	}
 	text, style := view.Summary(r), cell.Bold
 	if q := r.Request; q != nil {
@@ -34,7 +32,8 @@ func Card(r *api.Run, options []string, takes bool, key func(name string) string
 	if text == "" {
 		text = "its turn ended, and it did not say what it needs"
 	}
-	lines := cell.Wrap(style, text, 1, width, cardRows)
+	whole = len(cell.Wrap(style, text, 1, width, rows+1)) <= rows
+	lines := cell.Wrap(style, text, 1, width, rows)
 	bright := cell.Coloured(view.Yellow)
 	if !takes {
 		bright = cell.Dim
@@ -43,7 +42,7 @@ func Card(r *api.Run, options []string, takes bool, key func(name string) string
 	for _, k := range answers(r, options, key) {
 		keys = keys.Add(bright, k[0]).Add(cell.Dim, " "+k[1]+"  ")
 	}
-	return append(lines, keys)
+	return append(lines, keys), whole
 }
 
 // answers returns the keys that answer a run, and what each does.
