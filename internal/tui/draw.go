@@ -2,7 +2,6 @@ package tui
 
 import (
 	"strings"
-	"time"
 
 	"agency/internal/cli/term"
 	"agency/internal/tui/cell"
@@ -50,7 +49,7 @@ func (b *board) Draw(width, height int) []cell.Line {
 	p := b.place()
 	list := []cell.Line{}
 	if p.listHeight > 0 {
-		list = b.list.Draw(p.listWidth, p.listHeight, b.desk.Now().Truncate(time.Minute)) // all ages change at once
+		list = b.list.Draw(p.listWidth, p.listHeight, b.desk.Now().Truncate(clockTick)) // all ages change at once
 		if text := b.empty(); len(text) > 0 {
 			for i := range min(len(text), len(list)-1) {
 				list[i+1] = cell.Of(cell.Plain, "  "+text[i]).Fit(p.listWidth)

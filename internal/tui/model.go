@@ -18,7 +18,7 @@ import (
 const (
 	// resizedFor is how long a new size lasts before the screen is drawn anew.
 	resizedFor = 100 * time.Millisecond
-	clockTick  = 15 * time.Second // ages change with time alone
+	clockTick  = time.Minute // ages change with time alone, all of them when a minute begins
 	// pageEvery is the time between two readings of a page, however much changes.
 	pageEvery = 500 * time.Millisecond
 )
@@ -132,7 +132,10 @@ func (m *Model) changed() tea.Cmd {
 	return tea.Batch(m.page.Changed(), m.desk.Later(pageEvery, refreshMsg{}))
 }
 
-func (m *Model) tick() tea.Cmd { return m.desk.Later(clockTick, clockMsg{}) }
+func (m *Model) tick() tea.Cmd {
+	now := m.desk.Now()
+	return m.desk.Later(now.Truncate(clockTick).Add(clockTick).Sub(now), clockMsg{})
+}
 
 func (m *Model) acted(done page.Acted) tea.Cmd {
 	cmds := []tea.Cmd{m.pass(changedMsg{})}

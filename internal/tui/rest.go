@@ -12,7 +12,7 @@ import (
 
 const (
 	// restAfter is how long nothing must have happened before the dashboard rests.
-	restAfter = 100 * time.Millisecond
+	restAfter = 50 * time.Millisecond
 	// restFor is how long it rests at most. The program cannot end meanwhile when its input breaks.
 	restFor = 5 * time.Second
 	// restMark never reaches the terminal.
