@@ -148,6 +148,9 @@ func (t *AgentError) Words() string {
 	return name + ": " + t.Text
 }
 
+// CutMark ends the text of a request that is longer than EvidenceText.
+const CutMark = "…"
+
 // Request is a question or permission that an agent waits for. Only the user, or a client that acts
 // for the user, can answer it.
 type Request struct {
@@ -171,6 +174,11 @@ type Request struct {
 // other.
 func (r *Request) Same(o *Request) bool {
 	return r.Kind == o.Kind && r.Tool == o.Tool && r.Text == o.Text
+}
+
+// Cut reports whether the text is only the beginning of what the agent asks for.
+func (r *Request) Cut() bool {
+	return strings.HasSuffix(r.Text, CutMark) && len(r.Text) > EvidenceText-utf8.UTFMax
 }
 
 // Summary returns the request in a few words. They are the agent's, so they are untrusted.

@@ -205,6 +205,9 @@ func clip(e *agency.Evidence) {
 	if e.Signal == agency.SignalTurnEnded {
 		most = agency.EvidenceMessage
 	}
+	if e.Signal == agency.SignalAsked && len(e.Text) > most { // what is allowed must be known to be the whole of it
+		e.Text = cut(e.Text, most-len(agency.CutMark)) + agency.CutMark
+	}
 	e.Text = cut(e.Text, most)
 	for _, s := range []*string{&e.Event, &e.ID, &e.Tool, &e.Model, &e.PermissionMode, &e.Subagent, &e.Conversation} {
 		*s = cut(*s, 200)

@@ -169,6 +169,26 @@ func TestAppendBeneath(t *testing.T) {
 	}
 }
 
+// A request that was cut off shows that, so that nobody allows what only begins well.
+func TestRequestCutOff(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), agency.EventsFile)
+	for _, text := range []string{"rm -rf build", strings.Repeat("x", agency.EvidenceText), strings.Repeat("echo ", 500) + "&& rm -rf .", "a" + strings.Repeat("界", 1000)} {
+		asked := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalAsked, Kind: agency.AsksPermission, Tool: "Bash", Text: text}
+		if err := errors.Join(os.RemoveAll(path), spool.Append(path, asked)); err != nil {
+			t.Fatal(err)
+		}
+		evidence, _, err := spool.Tail(path, 0)
+		if err != nil || len(evidence) != 1 {
+			t.Fatal(evidence, err)
+		}
+		got := agency.Request{Text: evidence[0].Text}
+		if got.Cut() != (len(text) > agency.EvidenceText) || len(got.Text) > agency.EvidenceText || !got.Cut() && got.Text != text {
+			t.Errorf("%d bytes became %d, cut %t", len(text), len(got.Text), got.Cut())
+		}
+	}
+}
+
 // A text is cut at a character boundary, and a full file takes only what changes the agent's state.
 func TestLimits(t *testing.T) {
 	t.Parallel()

@@ -92,4 +92,10 @@ func TestAllowsWhatIsSeen(t *testing.T) {
 	u.sees("rm -rf build")
 	u.presses("a")
 	u.did("answer r_long p1@" + stamp(0) + " allow")
+	asks.Request = &agency.Request{ID: "p2", Kind: agency.AsksPermission, At: noon, Tool: "Bash", Text: strings.Repeat("x", agency.EvidenceText-3) + agency.CutMark}
+	u.changes(asks) // nobody knows the rest of it
+	u.now = u.now.Add(time.Second)
+	u.presses("a")
+	u.sees("not all of the request is seen")
+	u.did()
 }

@@ -32,7 +32,7 @@ func Card(r *api.Run, options []string, takes bool, key func(name string) string
 	if text == "" {
 		text = "its turn ended, and it did not say what it needs"
 	}
-	whole = len(cell.Wrap(style, text, 1, width, rows+1)) <= rows
+	whole = len(cell.Wrap(style, text, 1, width, rows+1)) <= rows && (r.Request == nil || !r.Request.Cut())
 	lines := cell.Wrap(style, text, 1, width, rows)
 	bright := cell.Coloured(view.Yellow)
 	if !takes {
