@@ -74,8 +74,8 @@ type said struct {
 	Failed string   // why the program refused it
 }
 
-// read returns what is remembered of something that the agent has begun with, and that is never written
-// again.
+// read returns what is remembered of something that the agent has begun with or dropped, and that is
+// never written again.
 func (i *Intent) read() *Intent {
 	if i == nil {
 		return nil

@@ -85,7 +85,7 @@ func (t *Talk) takeBack(s agency.Saying) ([]byte, error) {
 func (t *Talk) drop(id string) {
 	for i := range t.Said {
 		if s := &t.Said[i]; s.Intent.Kind == agency.SaysMessage && s.Stage < begun && (id == "" && s.Stage == taken || id == s.Intent.ID) {
-			s.Stage = dropped
+			s.Stage, s.Intent = dropped, *s.Intent.read()
 		}
 	}
 }

@@ -95,6 +95,9 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v %s: got %v, want %v", step.kind, step.id, got, step.want)
 		}
 	}
+	if kept, err := talk.Memory(); err != nil || strings.Contains(string(kept), `do\nm`) {
+		t.Errorf("texts that are not needed are kept: %s, %v", kept, err)
+	}
 	for id, want := range map[string]string{"m1": "has begun with", "m2": "any more", "m4": "no message"} {
 		if _, err := talk.Frame(agency.Saying{Kind: agency.SaysTakeBack, ID: "x", Text: id}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", id, err)
