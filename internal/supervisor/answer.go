@@ -54,12 +54,10 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 		req.PromptID = status.PromptID()
 	}
 	asked := in.request(r.ID, req.PromptID)
+	if err := hears(r, "no agent would read the answer"); err != nil {
+		return nil, Answered{}, err
+	}
 	switch now := status.PromptID(); {
-	case r.RemovedAt != nil:
-		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the answer", r.Ref()).WithHint("start a new run: agency run TASK")
-	case r.Attempt.State != agency.Running:
-		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the answer", r.Ref()).
-			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	case req.PromptID == "" && status.Label == agency.NeedsAttention:
 		return nil, Answered{}, agency.Errorf(agency.CodeInvalidState, "%s is flagged, so agency does not know what it waits for: %s", r.Ref(), status.Summary).
 			WithHint("see what it does: agency show %s; then: agency unflag %s", r.Ref(), r.Ref())

@@ -81,7 +81,7 @@ func (in *Input) spoken(ctx context.Context, ref, instead string) (*agency.Run, 
 	if err != nil {
 		return nil, err
 	}
-	if err := answerable(r); err != nil {
+	if err := hears(r, "there is nothing to change"); err != nil {
 		return nil, err
 	}
 	if r.Attempt.Mode != agency.ModeProtocol {

@@ -75,7 +75,7 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 
 // answerSpoken answers a request by its id, in the agent's own protocol.
 func (in *Input) answerSpoken(ctx context.Context, r *agency.Run, req AnswerRequest) (*agency.Run, Answered, error) {
-	if err := answerable(r); err != nil {
+	if err := hears(r, "no agent would read the answer"); err != nil {
 		return nil, Answered{}, err
 	}
 	in.observer.ReadEvidence(ctx, r.ID)
@@ -128,7 +128,7 @@ func (in *Input) Interrupt(ctx context.Context, ref string) (*agency.Run, agency
 	if err != nil {
 		return nil, agency.Delivery{}, err
 	}
-	if err := answerable(r); err != nil {
+	if err := hears(r, "there is nothing to interrupt"); err != nil {
 		return nil, agency.Delivery{}, err
 	}
 	if r.Attempt.Mode != agency.ModeProtocol {
@@ -139,13 +139,13 @@ func (in *Input) Interrupt(ctx context.Context, ref string) (*agency.Run, agency
 	return r, delivery, err
 }
 
-// answerable returns why nothing can be said to the agent of a run.
-func answerable(r *agency.Run) error {
+// hears returns why the agent of a run hears nothing; so says what follows from that.
+func hears(r *agency.Run, so string) error {
 	switch {
 	case r.RemovedAt != nil:
-		return agency.Errorf(agency.CodeInvalidState, "%s is removed, so no agent would read the answer", r.Ref()).WithHint("start a new run: agency run TASK")
+		return agency.Errorf(agency.CodeInvalidState, "%s is removed, so %s", r.Ref(), so).WithHint("start a new run: agency run TASK")
 	case r.Attempt.State != agency.Running:
-		return agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the answer", r.Ref()).
+		return agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so %s", r.Ref(), so).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	default:
 		return nil
