@@ -31,7 +31,7 @@ const segmentName = "%s-%016d-%016d.gz"
 // back.
 type archive struct {
 	dir   string // of the attempt
-	limit int64  // bytes that the segments of a file may take; 0 is no limit
+	limit int64  // of the segments of one file, in bytes; 0 means unlimited
 }
 
 // segments returns the archive of a file, in order and without a gap.

@@ -28,7 +28,7 @@ func resting(t *testing.T, w *world, began func(*wrapper)) (*agency.Run, *wrappe
 	return r, p
 }
 
-// An agent that ends at once, or that somebody ends, does not continue its conversation.
+// An agent that ends at once, or that a user stops, does not continue its conversation.
 func TestModeOfAnAgentThatEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -140,7 +140,7 @@ func TestModeOfASlowAgent(t *testing.T) {
 	})
 }
 
-// An agent names its conversation before it says that it waits for a message. The next request finds
+// An agent names its conversation, and a moment later waits for a message. The next request finds
 // it at rest.
 func TestModeOfAnAgentThatIsAtRest(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ func protocolSettings(t *testing.T, binary string, a agent) {
 	}
 }
 
-// set changes a setting, and fails unless the agent says that it uses it.
+// set changes a setting, and fails if the agent does not use it then.
 func (f *fixture) set(run api.Run, setting, value, used string) {
 	f.t.Helper()
 	var set api.SetRunResponse

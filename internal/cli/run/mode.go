@@ -110,7 +110,7 @@ func (o *modeOptions) move(ctx context.Context, ref string, mode agency.Mode) (a
 }
 
 // awaitRest waits until a run is settled, and returns its id, since another run may get its name. A
-// run that somebody stopped meanwhile stays stopped.
+// run that was stopped meanwhile stays stopped.
 func (o *modeOptions) awaitRest(ctx context.Context, ref string) (id string, err error) {
 	select {
 	case <-time.After(modePause):
