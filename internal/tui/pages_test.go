@@ -1,12 +1,16 @@
 package tui
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
+	"agency/internal/api"
 )
 
 // The inbox has alerts and messages, each with its text, its run and what settles it.
@@ -32,7 +36,8 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 24)
 	u.presses("S")
-	u.sees("sessions 2", "◐ release", "✕ older", "wave 1 ─", "▶  wave 2 ─", "✓ schema", "○ e2e", "after schema, api", "waits for api", "Which tone?")
+	u.sees("sessions 2", "◐ release", "✕ older", "wave 1 ─", "▶  wave 2 ─", "✓ schema", "○ e2e", "waits for api", "Which tone?")
+	u.seesNot("after schema, api")
 	golden(t, u, "sessions-80x24")
 	u.presses("p R x n x y t y")
 	u.did("pause s1", "resume s1", "cancel s1", "retry s1")
@@ -41,6 +46,109 @@ func TestSessions(t *testing.T) {
 	u.did("retry s2")
 	u.presses("k enter")
 	u.sees("> ◐ docs")
+}
+
+// plan gives the user a session with so many waves of so many agents, and returns its agents.
+func (u *user) plan(waves, each int, id func(wave, n int) string) []api.SessionAgent {
+	resp := api.ShowSessionResponse{Session: api.Session{ID: "s1", Name: "release", Status: agency.SessionRunning}}
+	for w := range waves {
+		wave := api.Wave{Wave: w + 1}
+		for n := range each {
+			a := api.SessionAgent{ID: id(w+1, n+1), Wave: w + 1, Status: agency.AgentQueued}
+			if w > 0 {
+				a.After = []string{id(w, n+1)}
+				a.WaitReason = "after " + a.After[0]
+			}
+			resp.Agents, wave.Agents = append(resp.Agents, a), append(wave.Agents, a.ID)
+		}
+		resp.Waves = append(resp.Waves, wave)
+	}
+	u.m.desk.Daemon.ShowSession = func(context.Context, api.SessionRequest) (api.ShowSessionResponse, error) { return resp, nil }
+	return resp.Agents
+}
+
+// Of many waves, the user sees first those that are not complete.
+func TestSessionWaves(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	agents := u.plan(12, 2, func(w, n int) string { return fmt.Sprintf("w%02d-%d", w, n) })
+	for i := range agents[:15] { // the last one in wave 8
+		agents[i].Status = agency.AgentComplete
+	}
+	u.presses("S")
+	u.sees("waves 1 to 5 are complete", "▶  wave 8 ─", "✓ w08-1", "○ w08-2")
+	u.seesNot(" wave 5 ")
+	for i := range agents {
+		agents[i].Status = agency.AgentComplete
+	}
+	u.presses("j k")
+	u.sees("waves 1 to 10 are complete", "✓ w12-2")
+}
+
+// The user moves through the agents of a session, reads all that is known of each, and goes to its run.
+func TestSessionAgents(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	agents := u.plan(1, 60, func(_, n int) string { return fmt.Sprintf("agent-%02d", n) })
+	agents[0].Status, agents[0].RunID, agents[0].Branch = agency.AgentComplete, "r_idle", "agency/s1/agent-01"
+	agents[0].Result = &agency.AgentResult{Commits: 2, Files: 1, Added: 40, Deleted: 3, Tests: "go test ./..."}
+	agents[0].Landed = &api.AgentLanding{State: string(agency.WorkLanded), Into: "main"}
+	agents[0].StartedAt, agents[0].CompletedAt = new(noon.Add(-time.Hour)), new(noon.Add(-18*time.Minute))
+	agents[41].Status, agents[41].NeedsUser, agents[41].Label, agents[41].RunID = agency.AgentRunning, true, agency.NeedsInput, "r_docs"
+	agents[41].Note = strings.Repeat("which of the many ways ", 9) + "is right?"
+	u.presses("S")
+	u.sees("◐ agent-42", "   53 more", " 1-19 of 72 ")
+	u.presses("J J J J J J J J")
+	u.sees(" 54-72 of 72 ", "✓ agent-01  complete      42m  2 commits, 1 file, +40 -3  → main")
+	u.presses("K tab")
+	u.sees(">◐ agent-42", "is right?")
+	u.presses("G")
+	u.sees(">✓ agent-01", "go test ./...", "agency/s1/agent-01", "after 42m00s")
+	u.presses("k")
+	u.sees(">○ agent-60")
+	u.presses("enter")
+	u.sees("agent-60 has not started", "sessions 2")
+	u.presses("tab enter")
+	u.sees("> ◐ docs")
+	u.presses("S tab G enter")
+	u.sees("> ✓ idle")
+}
+
+// The cursor stays on its agent when others overtake it, and a session that is not read yet has none.
+func TestSessionAgentsMove(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	agents := u.plan(1, 4, func(_, n int) string { return fmt.Sprintf("agent-%d", n) })
+	u.presses("S tab j")
+	u.sees(">○ agent-2")
+	agents[3].Status, agents[3].NeedsUser, agents[3].RunID = agency.AgentRunning, true, "r_docs"
+	u.tell(refreshMsg{})
+	u.tell(changedMsg{})
+	u.sees(" ◐ agent-4", ">○ agent-2")
+	u.presses("tab j enter")
+	u.sees("it has no agents", "sessions 2")
+}
+
+// Sessions of any shape and names of any length keep to their columns.
+func TestSessionShapes(t *testing.T) {
+	t.Parallel()
+	for name, shape := range map[string]struct {
+		waves, each int
+		id          func(wave, n int) string
+	}{
+		"many": {30, 3, func(w, n int) string { return fmt.Sprintf("w%02d-%d", w, n) }},
+		"long": {3, 2, func(w, n int) string { return fmt.Sprintf("the-feature-with-a-long-name-%02d-part-%02d", w, n) }},
+		"wide": {3, 2, func(w, n int) string {
+			return fmt.Sprintf("翻訳された長い名前のエージェント第%d波の%d番", w, n)
+		}},
+	} {
+		for _, size := range [][2]int{{80, 24}, {160, 50}} {
+			u := seated(t, size[0], size[1])
+			u.plan(shape.waves, shape.each, shape.id)
+			u.presses("S")
+			golden(t, u, fmt.Sprintf("sessions-%s-%dx%d", name, size[0], size[1]))
+		}
+	}
 }
 
 func TestQueue(t *testing.T) {

@@ -165,7 +165,7 @@ func (p *Page) visit() tea.Cmd {
 // Bindings implements page.Page.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the inbox"
-	return append(p.cursor.Keys(group, "item", func() int { return len(p.items) }, nil),
+	return append(page.MoveKeys(group, "item", func() (*page.Cursor, int) { return &p.cursor, len(p.items) }, nil),
 		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run that it is about", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Name: "acknowledge", Keys: []string{"a"}, Shown: "a", Does: "acknowledge it", Short: "acknowledge", Group: group, Act: page.Run(p.acknowledge)},
 		page.Binding{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of this alert for an hour", Short: "snooze", Group: group, Act: page.Run(p.snooze)},

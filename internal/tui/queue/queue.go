@@ -110,7 +110,7 @@ func (p *Page) visit() tea.Cmd {
 // Bindings implements page.Page.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the landing queues"
-	return append(p.cursor.Keys(group, "entry", func() int { return len(p.resp.Entries) }, nil),
+	return append(page.MoveKeys(group, "entry", func() (*page.Cursor, int) { return &p.cursor, len(p.resp.Entries) }, nil),
 		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to its run", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Name: "hold", Keys: []string{"h"}, Shown: "h", Does: "hold it", Short: "hold", Group: group, Act: p.change("hold", "is held")},
 		page.Binding{Name: "release", Keys: []string{"r"}, Shown: "r", Does: "resume it", Short: "resume", Group: group, Act: p.change("resume", "continues")},

@@ -2,11 +2,14 @@ package session
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/tui/cell"
+	"agency/internal/tui/page"
 	"agency/internal/view"
 )
 
@@ -75,28 +78,46 @@ func took(a *api.SessionAgent, now time.Time) time.Duration {
 	}
 }
 
-// path returns the row with the critical path; where there is no room for all, without the first of
-// those that have ended.
+// pathIndent is where the agents of the critical path begin, and pathName the widest name in it.
+const (
+	pathIndent = 16
+	pathName   = 24
+)
+
+// path returns the critical path; where one row has no room for all, without the first of those that
+// have ended.
 func (p *Page) path(width int) []cell.Line {
 	agents := criticalPath(p.shown.Agents, p.desk.Now())
-	if len(agents) == 0 {
-		return nil
-	}
-	for from := range agents {
-		line := cell.Of(cell.Dim, " critical path  ")
-		for i, a := range agents[from:] {
-			if from > 0 || i > 0 {
-				line = line.Add(cell.Dim, map[bool]string{true: "… → ", false: " → "}[i == 0])
-			}
-			mark := view.AgentMark(a)
-			line = line.Add(cell.Coloured(view.MarkColour(mark)), mark+" ").Add(cell.Plain, a.ID)
-			if a.StartedAt != nil {
-				line = line.Add(cell.Dim, " "+duration.Short(took(a, p.desk.Now())))
-			}
-		}
-		if line.Width() <= width || !agents[from].Status.Final() || from == len(agents)-1 {
-			return []cell.Line{line, cell.Of(cell.Plain, "")}
+	for from, a := range agents {
+		if rows := p.chain(agents[from:], from > 0, width); len(rows) == 1 || !a.Status.Final() || from == len(agents)-1 {
+			return append(rows, cell.Of(cell.Plain, ""))
 		}
 	}
 	return nil
+}
+
+// chain returns the rows with agents that come one after the other, cut when there are some before.
+func (p *Page) chain(agents []*api.SessionAgent, cut bool, width int) []cell.Line {
+	line := cell.Of(cell.Dim, term.Pad(" critical path", pathIndent))
+	if cut {
+		line = line.Add(cell.Dim, "… → ")
+	}
+	rows := []cell.Line{}
+	for i, a := range agents {
+		mark := view.AgentMark(a)
+		piece := cell.Of(cell.Coloured(view.MarkColour(mark)), mark+" ").Add(cell.Plain, page.Shorten(label(a), pathName))
+		if a.StartedAt != nil {
+			piece = piece.Add(cell.Dim, " "+duration.Short(took(a, p.desk.Now())))
+		}
+		if i < len(agents)-1 {
+			piece = piece.Add(cell.Dim, " →")
+		}
+		if i > 0 && line.Width()+1+piece.Width() > width {
+			rows, line = append(rows, line), cell.Of(cell.Plain, strings.Repeat(" ", pathIndent))
+		} else if i > 0 {
+			line = line.Add(cell.Plain, " ")
+		}
+		line = append(line, piece...)
+	}
+	return append(rows, line)
 }

@@ -8,8 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/tui/page"
 )
 
@@ -25,6 +25,10 @@ type Page struct {
 	loaded   bool
 	cursor   page.Cursor
 	shown    api.ShowSessionResponse // the chosen one; of another while that is read
+	agents   []*api.SessionAgent     // those of shown, in the order of the list
+	agent    page.Cursor             // in agents
+	inside   bool                    // the keys move the cursor in agents
+	pane     page.Pane
 }
 
 type (
@@ -77,7 +81,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			return p.desk.Fail(msg.err)
 		}
 		if s := p.chosen(); s != nil && s.ID == msg.resp.Session.ID {
-			p.shown = msg.resp
+			p.show(msg.resp)
 		}
 	}
 	return nil
@@ -88,6 +92,24 @@ func (p *Page) chosen() *api.Session {
 		return nil
 	}
 	return &p.sessions[p.cursor.At]
+}
+
+// show shows a session. The cursor in its agents stays on its agent.
+func (p *Page) show(resp api.ShowSessionResponse) {
+	was := ""
+	if a := p.chosenAgent(); a != nil && p.shown.Session.ID == resp.Session.ID {
+		was = a.ID
+	}
+	agents := make([]*api.SessionAgent, len(resp.Agents))
+	for i := range resp.Agents {
+		agents[i] = &resp.Agents[i]
+	}
+	p.shown, p.agents, p.agent.At = resp, ordered(agents), 0
+	for i, a := range p.agents {
+		if a.ID == was {
+			p.agent.At = i
+		}
+	}
 }
 
 // read reads the agents of the chosen session.
@@ -141,29 +163,76 @@ func (p *Page) retry(ctx context.Context, id string) error {
 	return err
 }
 
-// visit goes to the run of the agent that needs the user most.
+// current reports whether the agents are those of the chosen session.
+func (p *Page) current() bool {
+	s := p.chosen()
+	return s != nil && s.ID == p.shown.Session.ID
+}
+
+// chosenAgent returns the agent at the cursor, nil when there is none.
+func (p *Page) chosenAgent() *api.SessionAgent {
+	if !p.current() || p.agent.At >= len(p.agents) {
+		return nil
+	}
+	return p.agents[p.agent.At]
+}
+
+// enter gives the keys to the cursor in the agents, or back to that in the sessions.
+func (p *Page) enter() tea.Cmd {
+	if !p.inside && p.chosenAgent() == nil {
+		return p.desk.Say("it has no agents")
+	}
+	p.inside = !p.inside
+	return nil
+}
+
+// moves returns the cursor that the keys move.
+func (p *Page) moves() (c *page.Cursor, rows int) {
+	if p.inside {
+		return &p.agent, len(p.agents)
+	}
+	return &p.cursor, len(p.sessions)
+}
+
+// moved reads what a moved cursor needs.
+func (p *Page) moved(key string) tea.Cmd {
+	if p.inside {
+		return nil
+	}
+	p.agent.At = 0
+	return p.read(key)
+}
+
+// visit goes to the run of the agent at the cursor; from the sessions to that of the first agent in
+// the list that has one, which is the one that needs the user most.
 func (p *Page) visit() tea.Cmd {
-	run := agency.RunID("")
-	for i := range p.shown.Agents {
-		a := &p.shown.Agents[i]
-		if a.RunID != "" && (run == "" || a.NeedsUser) {
-			run = a.RunID
-			if a.NeedsUser {
-				break
-			}
+	a := p.chosenAgent()
+	switch {
+	case a == nil:
+		return p.desk.Say("it has no agents")
+	case p.inside && a.RunID == "":
+		return p.desk.Say(term.SafeLine(a.ID) + " has not started")
+	case p.inside:
+		return p.desk.Go(a.RunID)
+	}
+	for _, a := range p.agents {
+		if a.RunID != "" {
+			return p.desk.Go(a.RunID)
 		}
 	}
-	if run == "" {
-		return p.desk.Say("no agent of it has started")
-	}
-	return p.desk.Go(run)
+	return p.desk.Say("no agent of it has started")
 }
 
 // Bindings implements page.Page.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the sessions"
-	return append(p.cursor.Keys(group, "session", func() int { return len(p.sessions) }, p.read),
-		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run of its agent that needs you, or of the first", Short: "run", Group: group, Act: page.Run(p.visit)},
+	other := "agents"
+	if p.inside {
+		other = "sessions"
+	}
+	return append(append(page.MoveKeys(group, "session or agent", p.moves, p.moved), p.pane.Keys(group)...),
+		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run of the agent, or of the one that needs you most", Short: "run", Group: group, Act: page.Run(p.visit)},
+		page.Binding{Name: "focus", Keys: []string{"tab"}, Shown: "tab", Does: "to the agents of the session, and back", Short: other, Group: group, Act: page.Run(p.enter)},
 		page.Binding{Name: "pause", Keys: []string{"p"}, Shown: "p", Does: "pause: no more agents start", Short: "pause", Group: group, Act: p.act("pausing", "", "is paused", p.pause)},
 		page.Binding{Name: "continue", Keys: []string{"R"}, Shown: "R", Does: "continue after a pause", Short: "resume", Group: group, Act: p.act("resuming", "", "continues", p.resume)},
 		page.Binding{Name: "cancel", Keys: []string{"x"}, Shown: "x", Does: "cancel it, after a y", Short: "cancel", Group: group, Act: p.act("cancelling", "cancel %s? its agents are stopped", "is cancelled", p.cancel)},
