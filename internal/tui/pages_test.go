@@ -155,11 +155,37 @@ func TestQueue(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 24)
 	u.presses("Q")
-	u.sees("landing queues 2", "  1 idle", "→ main", "checking", "its checks run", "the queue of main is paused")
-	u.presses("h j r t D y")
+	u.sees("landing queues 2", "  1 idle", "→ main", "checking", "its checks run", "queue     paused")
+	u.presses("h j")
+	u.sees("queue     paused; continue: agency queue resume")
+	u.presses("r t D y")
 	u.did("queue hold [idle] of main", "queue resume [flaky] of main", "queue retry [flaky] of main", "queue remove [flaky] of main")
 	u.presses("enter")
 	u.sees("> ✕ flaky")
+}
+
+// Each entry has its place, its state and since when, and its reason can be read whole.
+func TestQueueText(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	entry := func(n int, state agency.QueueState, why string) api.QueueItem {
+		return api.QueueItem{Position: n, Why: why, Entry: agency.QueueEntry{
+			Seq: int64(n), Run: fmt.Sprintf("a-run-with-a-name-of-forty-characters-%02d", n), RunID: "r_idle", Target: "main", State: state, Source: "0123456789abcdef", By: "r_docs",
+			AddedAt: noon.Add(-2 * time.Hour), ChangedAt: noon.Add(-7 * time.Minute),
+		}}
+	}
+	u.m.desk.Daemon.ListQueue = func(context.Context, api.ListQueueRequest) (api.QueueResponse, error) {
+		return api.QueueResponse{Entries: []api.QueueItem{
+			entry(1, agency.EntryChecking, "the checks of main run"), entry(2, agency.EntryFixing, strings.Repeat("lint does not pass; ", 90)+"its agent mends it"),
+		}, Queues: []agency.Queue{{Target: "main", Note: "the disk is full"}}}, nil
+	}
+	u.presses("Q")
+	u.sees(">  1 a-run-with…acters-01", "→ main  checking   7m  the checks of main run", "checking for 7m, number 1 in the queue", "queue     the disk is full", "2h ago by docs", "0123456789ab")
+	u.presses("j")
+	u.sees("fixing for 7m", " 1-19 of ")
+	u.seesNot("its agent mends it")
+	u.presses("J J J")
+	u.sees("its agent mends it", "queue     the disk is full")
 }
 
 // A run is started from a form, and the cursor goes to it.

@@ -4,7 +4,8 @@ package queue
 import (
 	"context"
 	"fmt"
-	"strings"
+	"strconv"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -24,6 +25,7 @@ type Page struct {
 	resp   api.QueueResponse
 	loaded bool
 	cursor page.Cursor
+	pane   page.Pane
 }
 
 type queueMsg struct {
@@ -110,7 +112,8 @@ func (p *Page) visit() tea.Cmd {
 // Bindings implements page.Page.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the landing queues"
-	return append(page.MoveKeys(group, "entry", func() (*page.Cursor, int) { return &p.cursor, len(p.resp.Entries) }, nil),
+	now := func() (*page.Cursor, int) { return &p.cursor, len(p.resp.Entries) }
+	return append(append(page.MoveKeys(group, "entry", now, nil), p.pane.Keys(group)...),
 		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to its run", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Name: "hold", Keys: []string{"h"}, Shown: "h", Does: "hold it", Short: "hold", Group: group, Act: p.change("hold", "is held")},
 		page.Binding{Name: "release", Keys: []string{"r"}, Shown: "r", Does: "resume it", Short: "resume", Group: group, Act: p.change("resume", "continues")},
@@ -127,23 +130,36 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	case len(p.resp.Entries) == 0:
 		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  no work waits to land: agency queue add RUN")}, width, height)
 	}
-	most := max(height/4, 1)
-	lines := p.cursor.Draw(width, height-most-1, len(p.resp.Entries), p.row)
-	if height > most {
-		lines = append(lines, cell.Of(cell.Dim, strings.Repeat("─", width)))
-	}
-	return page.Fill(append(lines, cell.Wrap(cell.Plain, p.why(), 1, width, most)...), width, height)
+	rows := min(len(p.resp.Entries), max(height*2/3, 1))
+	run, target := p.widths(width)
+	lines := p.cursor.Draw(width, rows, len(p.resp.Entries), func(i int) cell.Line { return p.row(i, run, target) })
+	e := p.chosen()
+	text := page.Text{Of: strconv.FormatInt(e.Entry.Seq, 10), Lines: p.text(e, width)}
+	return page.Fill(append(lines, p.pane.Draw(text, width, height-rows)...), width, height)
 }
 
-func (p *Page) row(i int) cell.Line {
+// widths returns those of the columns of the runs and of the branches.
+func (p *Page) widths(width int) (run, target int) {
+	for i := range p.resp.Entries {
+		e := &p.resp.Entries[i].Entry
+		run, target = max(run, term.Width(term.SafeLine(e.Run))), max(target, term.Width(term.SafeLine(e.Target)))
+	}
+	return min(run, max(width/4, 12)), min(target, max(width/6, 8))
+}
+
+func (p *Page) row(i, run, target int) cell.Line {
 	e := &p.resp.Entries[i]
 	place := "-"
 	if e.Position > 0 {
-		place = fmt.Sprint(e.Position)
+		place = strconv.Itoa(e.Position)
 	}
-	return cell.Of(cell.Dim, fmt.Sprintf("%3s ", place)).Add(cell.Bold, term.Pad(term.Fit(term.SafeLine(e.Entry.Run), 22), 22)).
-		Add(cell.Dim, " → "+term.Pad(term.Fit(term.SafeLine(e.Entry.Target), 16), 16)).Add(cell.Coloured(colour(&e.Entry)), " "+string(e.Entry.State)+"  ").Add(cell.Plain, e.Why)
+	return cell.Of(cell.Dim, fmt.Sprintf("%3s ", place)).Add(cell.Bold, term.Pad(page.Shorten(term.SafeLine(e.Entry.Run), run), run)).
+		Add(cell.Dim, " → "+term.Pad(page.Shorten(term.SafeLine(e.Entry.Target), target), target)).
+		Add(cell.Coloured(colour(&e.Entry)), fmt.Sprintf("  %-8s", e.Entry.State)).Add(cell.Dim, fmt.Sprintf(" %4s", p.age(e.Entry.ChangedAt))).
+		Add(cell.Plain, "  "+e.Why)
 }
+
+func (p *Page) age(at time.Time) string { return view.Age(p.desk.Now().Sub(at)) }
 
 func colour(e *agency.QueueEntry) view.Colour {
 	switch {
@@ -158,21 +174,44 @@ func colour(e *agency.QueueEntry) view.Colour {
 	}
 }
 
-// why returns why the chosen entry is where it is, and why its queue stands still.
-func (p *Page) why() string {
-	e := p.chosen()
-	lines := []string{e.Why}
-	for i := range p.resp.Queues {
-		q := &p.resp.Queues[i]
-		if q.Repo != e.Entry.Repo || q.Target != e.Entry.Target {
-			continue
-		}
-		if q.Paused {
-			lines = append(lines, "the queue of "+q.Target+" is paused: agency queue resume")
-		}
-		if q.Note != "" {
-			lines = append(lines, q.Note)
+// text returns where the chosen entry is, why it is there, and why its queue stands still.
+func (p *Page) text(item *api.QueueItem, width int) []cell.Line {
+	e := &item.Entry
+	lines := []cell.Line{}
+	fact := func(name, text string) { lines = append(lines, page.Fact(name, text, width)...) }
+	fact("run", e.Run+" → "+e.Target)
+	state := string(e.State)
+	if age := p.age(e.ChangedAt); age != "now" {
+		state += " for " + age
+	}
+	if item.Position > 0 {
+		state += fmt.Sprintf(", number %d in the queue", item.Position)
+	}
+	fact("state", state)
+	q := p.queueOf(e)
+	fact("why", item.Why)
+	switch {
+	case q.Paused && e.State.Moving():
+		fact("queue", "paused") // why names the command
+	case q.Paused:
+		fact("queue", "paused; continue: agency queue resume")
+	case q.Note != item.Why:
+		fact("queue", q.Note)
+	}
+	if e.State.WithAgent() && e.Rounds > 1 {
+		fact("rounds", fmt.Sprintf("its agent was asked %d times", e.Rounds))
+	}
+	fact("commit", fmt.Sprintf("%.12s", e.Source))
+	fact("added", page.Ago(p.desk.Now().Sub(e.AddedAt))+" by "+p.desk.Name(e.By))
+	return lines
+}
+
+// queueOf returns the queue of an entry.
+func (p *Page) queueOf(e *agency.QueueEntry) agency.Queue {
+	for _, q := range p.resp.Queues {
+		if q.Repo == e.Repo && q.Target == e.Target {
+			return q
 		}
 	}
-	return strings.Join(lines, "\n")
+	return agency.Queue{}
 }
