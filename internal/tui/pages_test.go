@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,44 @@ func TestInbox(t *testing.T) {
 	u.sees("docs snoozed for an hour")
 	u.presses("g z")
 	u.sees("auth-fix: there is no alert to snooze")
+}
+
+// What an alert or a message says can be read whole, with the command that deals with an alert. What
+// the user acknowledges leaves the list, and the cursor stays in it.
+func TestInboxText(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 60, 20)
+	text := strings.Repeat("one of many words ", 60) + "and the last."
+	alerts := []api.Alert{}
+	for _, id := range []string{"a1", "a2"} {
+		alerts = append(alerts, api.Alert{ID: id, Kind: agency.AlertNeedsInput, RunID: "r_docs", RunName: "docs-" + id, OpenedAt: noon, Payload: []byte(`{"prompt_preview": "` + text + `"}`)})
+	}
+	u.m.desk.Daemon.ListAlerts = func(context.Context, api.ListAlertsRequest) (api.ListAlertsResponse, error) {
+		return api.ListAlertsResponse{Alerts: slices.Clone(alerts)}, nil
+	}
+	u.m.desk.Daemon.AckAlerts = func(_ context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
+		for i := range alerts {
+			if slices.Contains(req.Alerts, alerts[i].ID) {
+				alerts[i].AckedAt = new(noon)
+			}
+		}
+		return api.AlertsResponse{}, u.record("ack %s", req.Alerts)
+	}
+	u.presses("A j")
+	u.sees("inbox 3", ">! docs-a2", "docs-a2 asks: one of many", " 1-14 of ")
+	u.presses("J J J")
+	u.sees("and the last.", "command   agency answer docs-a2")
+	u.presses("k")
+	u.sees("docs-a1 asks: one of many", " 1-14 of ")
+	u.presses("j a")
+	u.did("ack [a2]")
+	u.sees("inbox 2", ">✉ docs", "from      docs, now, as help.request")
+	u.presses("* n")
+	u.did()
+	u.presses("* y")
+	u.did("ack [a1]", "ack [m_1]")
+	u.tell(refreshMsg{})
+	u.sees("inbox 1", ">✉ docs")
 }
 
 // A session shows its waves as columns, and what each agent waits for.

@@ -4,7 +4,6 @@ package inbox
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,6 +27,7 @@ type Page struct {
 	items  []item
 	loaded bool
 	cursor page.Cursor
+	pane   page.Pane
 }
 
 // item is an alert or a message.
@@ -61,7 +61,9 @@ func (p *Page) Open() tea.Cmd {
 		}
 		items := make([]item, 0, len(alerts.Alerts)+len(messages.Messages))
 		for i := range alerts.Alerts {
-			items = append(items, item{alert: &alerts.Alerts[i]})
+			if a := &alerts.Alerts[i]; a.AckedAt == nil { // else the user or an agent has read it
+				items = append(items, item{alert: a})
+			}
 		}
 		for i := range messages.Messages {
 			if m := &messages.Messages[i]; m.From != agency.Daemon { // what agency says of runs is in the alerts
@@ -126,21 +128,42 @@ func (it item) run() agency.RunID {
 }
 
 func (p *Page) acknowledge() tea.Cmd {
-	it, d := p.chosen(), &p.desk.Daemon
-	switch {
-	case it.alert != nil:
-		return p.desk.Act("acknowledging", "acknowledged", func(ctx context.Context) error {
-			_, err := d.AckAlerts(ctx, api.AckAlertRequest{Alerts: []string{it.alert.ID}})
-			return err
-		})
-	case it.message != nil:
-		return p.desk.Act("acknowledging", "acknowledged", func(ctx context.Context) error {
-			_, err := d.AckMessages(ctx, api.AckMessagesRequest{Messages: []string{it.message.ID}})
-			return err
-		})
-	default:
+	if it := p.chosen(); it.id() != "" {
+		return p.ack([]item{it})
+	}
+	return p.desk.Say("there is nothing to acknowledge")
+}
+
+// acknowledgeAll acknowledges what is in the inbox at the time of the question.
+func (p *Page) acknowledgeAll() tea.Cmd {
+	items := p.items
+	if len(items) == 0 {
 		return p.desk.Say("there is nothing to acknowledge")
 	}
+	return p.desk.Confirm(fmt.Sprintf("acknowledge all %d?", len(items)), func() tea.Cmd { return p.ack(items) })
+}
+
+func (p *Page) ack(items []item) tea.Cmd {
+	d, alerts, messages := &p.desk.Daemon, []string{}, []string{}
+	for _, it := range items {
+		if it.alert != nil {
+			alerts = append(alerts, it.alert.ID)
+		} else {
+			messages = append(messages, it.message.ID)
+		}
+	}
+	return p.desk.Act("acknowledging", "acknowledged", func(ctx context.Context) error {
+		if len(alerts) > 0 {
+			if _, err := d.AckAlerts(ctx, api.AckAlertRequest{Alerts: alerts}); err != nil {
+				return err
+			}
+		}
+		if len(messages) == 0 {
+			return nil
+		}
+		_, err := d.AckMessages(ctx, api.AckMessagesRequest{Messages: messages})
+		return err
+	})
 }
 
 func (p *Page) snooze() tea.Cmd {
@@ -165,9 +188,11 @@ func (p *Page) visit() tea.Cmd {
 // Bindings implements page.Page.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the inbox"
-	return append(page.MoveKeys(group, "item", func() (*page.Cursor, int) { return &p.cursor, len(p.items) }, nil),
+	now := func() (*page.Cursor, int) { return &p.cursor, len(p.items) }
+	return append(append(page.MoveKeys(group, "item", now, nil), p.pane.Keys(group)...),
 		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run that it is about", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Name: "acknowledge", Keys: []string{"a"}, Shown: "a", Does: "acknowledge it", Short: "acknowledge", Group: group, Act: page.Run(p.acknowledge)},
+		page.Binding{Name: "clear", Keys: []string{"*"}, Shown: "*", Does: "acknowledge all, after a y", Group: group, Act: page.Run(p.acknowledgeAll)},
 		page.Binding{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of this alert for an hour", Short: "snooze", Group: group, Act: page.Run(p.snooze)},
 	)
 }
@@ -180,29 +205,36 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	case len(p.items) == 0:
 		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  no alert and no message waits for you")}, width, height)
 	}
-	most := max(height/3, 1) // rows of the text
-	lines := p.cursor.Draw(width, height-most-1, len(p.items), func(i int) cell.Line { return p.row(i) })
-	if height > most {
-		lines = append(lines, cell.Of(cell.Dim, strings.Repeat("─", width)))
+	rows := min(len(p.items), max(height*2/3, 1))
+	lines := p.cursor.Draw(width, rows, len(p.items), p.row)
+	it := p.chosen()
+	return page.Fill(append(lines, p.pane.Draw(page.Text{Of: it.id(), Lines: p.text(it, width)}, width, height-rows)...), width, height)
+}
+
+// text returns all that an item says, and below it the command that deals with an alert.
+func (p *Page) text(it item, width int) []cell.Line {
+	ago := func(at time.Time) string { return page.Ago(p.desk.Now().Sub(at)) }
+	said, facts := "", []cell.Line{}
+	switch {
+	case it.alert != nil:
+		said = view.AlertSentence(it.alert)
+		facts = append(page.Fact("command", view.AlertCommand(it.alert), width), page.Fact("opened", ago(it.alert.OpenedAt)+", notified: "+view.AlertNotified(it.alert), width)...)
+	case it.message != nil:
+		said = view.MessageText(it.message)
+		facts = page.Fact("from", p.desk.Name(it.message.From)+", "+ago(it.message.CreatedAt)+", as "+it.message.Type, width)
 	}
-	text := ""
-	if it := p.chosen(); it.alert != nil {
-		text = api.AlertText(it.alert.Payload)
-	} else if it.message != nil {
-		text = view.MessageText(it.message)
-	}
-	return page.Fill(append(lines, cell.Wrap(cell.Plain, text, 1, width, most)...), width, height)
+	return append(append(cell.Wrap(cell.Plain, said, 1, width, 0), cell.Of(cell.Plain, "")), facts...)
 }
 
 func (p *Page) row(i int) cell.Line {
 	it := p.items[i]
 	if it.alert != nil {
 		a := it.alert
-		return cell.Of(cell.Coloured(view.Yellow), "! ").Add(cell.Bold, term.Pad(term.Fit(term.SafeLine(a.Ref()), 20), 20)).
+		return cell.Of(cell.Coloured(view.Yellow), "! ").Add(cell.Bold, term.Pad(page.Shorten(term.SafeLine(a.Ref()), 20), 20)).
 			Add(cell.Dim, fmt.Sprintf(" %4s  ", view.Age(p.desk.Now().Sub(a.OpenedAt)))).Add(cell.Plain, a.Kind.Words()).
 			Add(cell.Dim, " ("+view.AlertNotified(a)+")  ").Add(cell.Plain, api.AlertText(a.Payload))
 	}
 	m := it.message
-	return cell.Of(cell.Coloured(view.Cyan), "✉ ").Add(cell.Bold, term.Pad(term.Fit(term.SafeLine(p.desk.Name(m.From)), 20), 20)).
+	return cell.Of(cell.Coloured(view.Cyan), "✉ ").Add(cell.Bold, term.Pad(page.Shorten(term.SafeLine(p.desk.Name(m.From)), 20), 20)).
 		Add(cell.Dim, fmt.Sprintf(" %4s  ", view.Age(p.desk.Now().Sub(m.CreatedAt)))).Add(cell.Plain, m.Type+"  "+view.MessageText(m))
 }
