@@ -15,6 +15,13 @@ import (
 // 20260201-143022-abc12345.
 type SessionID string
 
+// Membership is the place of a run in a session.
+type Membership struct {
+	Session SessionID `json:"session_id"`   // the session
+	Name    string    `json:"session_name"` // its name; empty without one
+	Agent   string    `json:"agent"`        // the id of the agent in its plan
+}
+
 var sessionIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{8}$`) })
 
 // NewSessionID makes the id of a session that starts at a time from four random bytes.

@@ -156,8 +156,23 @@ func (l Label) Mark() string {
 }
 
 // NeedsUser reports whether the run cannot continue until a user or agent acts.
-func (l Label) NeedsUser() bool {
-	return l == NeedsInput || l == Blocked || l == NeedsAttention || l == Stalled || l == Waiting
+func (l Label) NeedsUser() bool { return l.Urgency() > 0 }
+
+// Urgency returns how soon a user looks at a run that needs them: 1 for one that asks, 2 for one that
+// is blocked, 3 for one that stalled, 4 for one whose turn ended, and 0 for a run that needs no user.
+func (l Label) Urgency() int {
+	switch l {
+	case NeedsInput, NeedsAttention:
+		return 1
+	case Blocked:
+		return 2
+	case Stalled:
+		return 3
+	case Waiting:
+		return 4
+	default:
+		return 0
+	}
 }
 
 // Settled reports whether a run with this label waits for nothing but the user: it ended, asks a

@@ -78,6 +78,8 @@ type Run struct {
 	// SnoozedUntil is when its alerts notify again, after all of its open ones were put off; null while
 	// one was not. Only run.list tells it.
 	SnoozedUntil *time.Time `json:"snoozed_until"`
+	// Member is the session that it is an agent of; null when it is none's. Only run.list tells it.
+	Member *agency.Membership `json:"session"`
 	// Unrecorded is true when the state of the newest attempt is not in the record yet, because it
 	// cannot be written to the disk.
 	Unrecorded bool `json:"unrecorded"`
@@ -125,31 +127,38 @@ func (r *Run) NeedsYou() bool { return r.RemovedAt == nil && r.Status.NeedsUser(
 
 // Rank is where a run stands in OrderByNeed.
 type Rank struct {
-	needs          bool
+	urgency        int
 	since, created time.Time
 }
 
 // RankOf returns the rank of a run with a status.
 func RankOf(r *agency.Run, s agency.Status) Rank {
-	return Rank{r.RemovedAt == nil && s.Label.NeedsUser(), s.Since, r.CreatedAt}
+	return rank(s.Label, s.Since, r.CreatedAt, r.RemovedAt)
 }
 
 // Rank returns the rank of a run. It needs the fields status, since, created_at and removed_at.
-func (r *Run) Rank() Rank { return Rank{r.NeedsYou(), r.Since, r.CreatedAt} }
+func (r *Run) Rank() Rank { return rank(r.Status, r.Since, r.CreatedAt, r.RemovedAt) }
+
+// rank returns the rank of a run. A removed one needs nothing.
+func rank(l agency.Label, since, created time.Time, removed *time.Time) Rank {
+	if removed != nil {
+		l = ""
+	}
+	return Rank{l.Urgency(), since, created}
+}
 
 // Compare returns a negative number when a run at p comes before one at q, and 0 when they stay in
 // the order in which they were made.
 func (p Rank) Compare(q Rank) int {
 	switch {
-	case p.needs != q.needs:
-		if p.needs {
-			return -1
-		}
-		return 1
-	case p.needs:
-		return cmp.Or(p.since.Compare(q.since), p.created.Compare(q.created))
-	default:
+	case p.urgency == 0 && q.urgency == 0:
 		return q.created.Compare(p.created)
+	case p.urgency == 0:
+		return 1
+	case q.urgency == 0:
+		return -1
+	default:
+		return cmp.Or(p.urgency-q.urgency, p.since.Compare(q.since), p.created.Compare(q.created))
 	}
 }
 

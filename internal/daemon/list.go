@@ -39,9 +39,15 @@ func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
 		runs = runs[min(list.Offset, total):]
 		runs = runs[:min(cmp.Or(list.Limit, total), len(runs))]
 	}
-	snoozed := map[agency.RunID]time.Time{}
-	if len(list.Fields) == 0 || slices.Contains(list.Fields, "snoozed_until") {
+	wants := func(field string) bool { return len(list.Fields) == 0 || slices.Contains(list.Fields, field) }
+	snoozed, sessions := map[agency.RunID]time.Time{}, map[agency.RunID]agency.Membership{}
+	if wants("snoozed_until") {
 		if snoozed, err = o.store.Snoozed(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if wants("session") {
+		if sessions, err = o.store.SessionsOfRuns(ctx, list.RunIDs); err != nil {
 			return nil, err
 		}
 	}
@@ -50,6 +56,9 @@ func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
 			r := api.NewRun(runs[i].run, runs[i].status)
 			if until, ok := snoozed[r.ID]; ok {
 				r.SnoozedUntil = &until
+			}
+			if in, ok := sessions[r.ID]; ok {
+				r.Member = &in
 			}
 			if !yield(&r) {
 				return

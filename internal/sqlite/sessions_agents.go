@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -136,6 +137,36 @@ func (s *sessions) AgentOfRun(ctx context.Context, id agency.RunID) (session age
 		return "", "", false, nil
 	}
 	return session, agent, err == nil, problem("read session from", s.db.path, err)
+}
+
+// SessionsOfRuns returns the sessions that the runs with these ids are agents of, or those of all runs
+// when there are none. A run without a session is not in the map.
+func (s *sessions) SessionsOfRuns(ctx context.Context, ids []agency.RunID) (map[agency.RunID]agency.Membership, error) {
+	query, args := `SELECT a.run, s.id, s.name, a.id FROM session_agents a JOIN sessions s ON s.seq = a.session WHERE a.run <> ''`, []any{}
+	if len(ids) > 0 {
+		chosen, err := json.Marshal(ids)
+		if err != nil {
+			return nil, err
+		}
+		query, args = query+` AND a.run IN (SELECT value FROM json_each(?))`, append(args, string(chosen))
+	}
+	rows, err := s.db.query(ctx, query+` ORDER BY s.seq`, args...) // of several sessions, the newest counts
+	if err != nil {
+		return nil, problem("read sessions from", s.db.path, err)
+	}
+	type member struct {
+		run agency.RunID
+		in  agency.Membership
+	}
+	members, err := collect(rows, func(row scanner) (member, error) {
+		var m member
+		return m, row.Scan(text(&m.run), text(&m.in.Session), text(&m.in.Name), text(&m.in.Agent))
+	})
+	sessions := make(map[agency.RunID]agency.Membership, len(members))
+	for _, m := range members {
+		sessions[m.run] = m.in
+	}
+	return sessions, problem("read sessions from", s.db.path, err)
 }
 
 // AgentAddresses returns how the agents of agency's own sessions are named, those of the newest

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,6 +92,12 @@ func TestSessionRoundTrip(t *testing.T) {
 	}
 	if in, agent, found, err := s.AgentOfRun(ctx, run); err != nil || !found || in != session.ID || agent != "b" {
 		t.Errorf("agent of run: %v %v %v %v", in, agent, found, err)
+	}
+	want := map[agency.RunID]agency.Membership{run: {Session: session.ID, Name: session.Name, Agent: "b"}}
+	for _, ids := range [][]agency.RunID{nil, {run, newRun(2).ID}} {
+		if of, err := s.SessionsOfRuns(ctx, ids); err != nil || !maps.Equal(of, want) {
+			t.Errorf("sessions of runs %v: %v %v", ids, of, err)
+		}
 	}
 	for _, id := range []agency.RunID{"", newRun(2).ID} {
 		if _, _, found, err := s.AgentOfRun(ctx, id); err != nil || found {

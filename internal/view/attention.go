@@ -12,9 +12,11 @@ type Group int
 
 // The groups, in the order in which they are shown.
 const (
-	GroupNeedsYou Group = iota // it cannot continue until a user acts
+	GroupNeedsYou Group = iota // it asks, or a flag asks for it
 	GroupFailed                // it ended badly, and does not wait
+	GroupStuck                 // it is blocked, or gave no sign for too long
 	GroupReady                 // it offers its work
+	GroupWaiting               // its turn ended, and it did not say what it needs
 	GroupWorking
 	GroupRest
 	GroupSnoozed // a user put off all that it has to tell
@@ -22,7 +24,7 @@ const (
 
 // Title returns the title of a group.
 func (g Group) Title() string {
-	return [...]string{"NEEDS YOU", "FAILED", "READY", "WORKING", "REST", "SNOOZED"}[g]
+	return [...]string{"NEEDS YOU", "FAILED", "STUCK", "READY", "WAITING", "WORKING", "REST", "SNOOZED"}[g]
 }
 
 // GroupOf returns the group of a run.
@@ -32,14 +34,18 @@ func GroupOf(r *api.Run) Group {
 		return GroupRest
 	case r.SnoozedUntil != nil:
 		return GroupSnoozed
-	case r.NeedsYou():
-		return GroupNeedsYou
 	}
 	switch r.Status {
+	case agency.NeedsInput, agency.NeedsAttention:
+		return GroupNeedsYou
 	case agency.LabelFailed, agency.Broken:
 		return GroupFailed
+	case agency.Blocked, agency.Stalled:
+		return GroupStuck
 	case agency.ReadyForReview:
 		return GroupReady
+	case agency.Waiting:
+		return GroupWaiting
 	case agency.Working, agency.Active, agency.LabelQueued, agency.LabelRemoving:
 		return GroupWorking
 	default:

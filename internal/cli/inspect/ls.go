@@ -37,7 +37,8 @@ func NewList(d *command.Deps) *cobra.Command {
 		Short:   "List runs with their status, those that need you first",
 		GroupID: "inspect",
 		Long: `Lists the runs of this repository, or of all repositories outside of one: first
-those that need you, longest waiting first, then the others, newest first. Marks: ● working, ◐ needs
+those that need you (they ask, are blocked, stalled, or ended their turn; of each the longest waiting
+first), then the others, newest first. Marks: ● working, ◐ needs
 you, ○ idle, ✕ failed, ✓ done.
 
 On a terminal, the table has the columns that fit: a wide one adds AGE, RUNNER, DIFF and REPO (with

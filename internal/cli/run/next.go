@@ -18,13 +18,15 @@ func NewNext(d *command.Deps, exec Exec) *cobra.Command {
 	var show, allRepos bool
 	cmd := command.New(cobra.Command{
 		Use:     "next",
-		Short:   "Attach to the run that has waited for you longest",
+		Short:   "Attach to the run that needs you most",
 		GroupID: "run",
-		Long: `Attaches to the run that needs you and has waited longest: in this repository, or
-outside of a repository in all. It names and skips a run whose terminal is gone. When no run needs
-you, it fails with exit status 3, and names a run that cannot land if there is one. Runs that are
-done or have failed do not wait for you: agency alerts lists them. With --print, other commands can
-use the run: agency answer "$(agency next --print)".`,
+		Long: `Attaches to the first run that agency ls lists as needing you: one that asks
+before one that is blocked or stalled, and of these the one that has waited
+longest. In this repository, or outside of a repository in all. It names and
+skips a run whose terminal is gone. When no run needs you, it fails with exit
+status 3, and names a run that cannot land if there is one. Runs that are done
+or have failed do not wait for you: agency alerts lists them. With --print,
+other commands can use the run: agency answer "$(agency next --print)".`,
 		Example: `  agency next
   agency next --print`,
 		Args: command.Takes(),
