@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"agency"
 )
 
@@ -25,7 +27,7 @@ func TestLanding(t *testing.T) {
 	u.presses("L")
 	u.sees("to land in its branch?")
 	u.presses("y")
-	u.sees("waits to land: Q")
+	u.sees("waits to land")
 }
 
 // Actions are for the marked runs, or for the one at the cursor; what ends something is asked first.
@@ -50,9 +52,59 @@ func TestActions(t *testing.T) {
 	u.refuse = agency.Errorf(agency.CodeInvalidState, "it still runs").WithHint("x stops it")
 	u.presses("g space space D y")
 	u.did("remove r_auth-fix", "remove r_docs")
-	u.sees("auth-fix: it still runs (x stops it)")
-	u.presses("G b R y enter")
-	u.did("snapshot r_idle", "resume r_idle", "exec")
+	u.sees("auth-fix: it still runs (x stops it)", "1 marked") // the one that failed
+	u.presses("esc G b R y I enter")
+	u.did("snapshot r_idle", "resume r_idle", "interrupt r_idle", "exec")
+}
+
+// What a filter hides is not acted on, and the marks that it hides are not lost.
+func TestMarksBehindAFilter(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("space /")
+	u.types("flaky")
+	u.presses("enter")
+	u.sees("1 marked, 1 of them hidden")
+	u.presses("b")
+	u.sees("the filter hides the marked runs: esc ends it")
+	u.did()
+	u.presses("space b")
+	u.did("snapshot r_flaky")
+	u.presses("esc")
+	u.sees("1 marked", "+◐ auth-fix")
+	u.presses("esc *")
+	u.sees("6 marked")
+	u.presses("* g b")
+	u.seesNot("marked")
+	u.did("snapshot r_auth-fix")
+}
+
+// An error stays until it is read, with its way out, on as many rows as it needs.
+func TestErrorStays(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 60, 24)
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "the worktree has changes that no commit has").WithHint("agency snapshot take auth-fix, or agency attach auth-fix")
+	u.presses("x y")
+	u.sees("auth-fix: the worktree has changes", "or agency attach auth-fix)")
+	u.tell(toastedMsg(u.m.notice.count))
+	u.presses("j")
+	u.sees("or agency attach auth-fix)")
+	u.waits(readFor)
+	u.presses("j")
+	u.seesNot("the worktree has changes")
+}
+
+// While something is done, the first row shows what, and how far it is.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 100, 24)
+	u.presses("space space")
+	_, verify := u.m.Update(tea.KeyPressMsg{Code: 'V', Text: "V"})
+	u.sees("… verifying auth-fix (1 of 2)")
+	u.do(verify)
+	u.did("verify r_auth-fix", "verify r_docs")
+	u.sees("2 runs passed the checks")
+	u.seesNot("verifying")
 }
 
 // A conversation continues in another mode: the one that is offered, or what the user types.

@@ -29,106 +29,147 @@ type actions struct {
 	list *list.List
 }
 
-// each acts on runs one after the other and continues after a failure, which is what is said then.
-func (a *actions) each(runs []api.Run, done string, act func(ctx context.Context, run string) error) tea.Cmd {
-	ctx := a.desk.Ctx
-	a.list.Unmark()
-	return tea.Batch(a.desk.Say(named(runs)+" …"), func() tea.Msg {
-		var failed error
-		for i := range runs {
-			if err := act(ctx, string(runs[i].ID)); err != nil {
-				e := agency.AsError(err)
-				failed = agency.Errorf(e.Code, "%s: %s", runs[i].Ref(), e.Message).WithHint("%s", e.Hint)
-			}
+// task is an action on runs, one after the other. It continues after a failure.
+type task struct {
+	does, done string // "stopping", "stopped"
+	runs       []api.Run
+	at         int
+	act        func(ctx context.Context, run string) error
+	id         int   // of what the first row shows
+	failed     int   // how many failed
+	err        error // of the first of them
+}
+
+// steppedMsg is a task of which another run is done, or has failed.
+type steppedMsg struct {
+	task task
+	err  error
+}
+
+// each begins an action on runs.
+func (a *actions) each(runs []api.Run, does, done string, act func(ctx context.Context, run string) error) tea.Cmd {
+	t := task{does: does, done: done, runs: runs, act: act}
+	return a.next(&t)
+}
+
+// next acts on the run of a task that is next, or ends the task.
+func (a *actions) next(t *task) tea.Cmd {
+	if t.at == len(t.runs) {
+		return func() tea.Msg { return t.ended() }
+	}
+	does := t.does + " " + t.runs[t.at].Ref()
+	if n := len(t.runs); n > 1 {
+		does += fmt.Sprintf(" (%d of %d)", t.at+1, n)
+	}
+	t.id = a.desk.Begin(t.id, does)
+	ctx, step := a.desk.Ctx, *t
+	return func() tea.Msg { return steppedMsg{step, step.act(ctx, string(step.runs[step.at].ID))} }
+}
+
+// stepped takes the mark from a run that is done. One that failed keeps it, to be tried again.
+func (a *actions) stepped(msg steppedMsg) tea.Cmd {
+	t := &msg.task
+	r := &t.runs[t.at]
+	t.at++
+	if msg.err == nil {
+		a.list.Unmark(r.ID)
+		return a.next(t)
+	}
+	if t.failed++; t.failed == 1 {
+		e := agency.AsError(msg.err)
+		t.err = agency.Errorf(e.Code, "%s: %s", r.Ref(), e.Message).WithHint("%s", e.Hint)
+	}
+	return a.next(t)
+}
+
+// ended returns what came of a task.
+func (t *task) ended() page.Acted {
+	err := t.err
+	if t.failed > 1 {
+		e := agency.AsError(err)
+		err = agency.Errorf(e.Code, "%d of %d failed, first %s", t.failed, len(t.runs), e.Message).WithHint("%s", e.Hint)
+	}
+	return page.Acted{Text: named(t.runs) + " " + t.done, Err: err, ID: t.id}
+}
+
+// none tells why there is no run to act on.
+func (a *actions) none() tea.Cmd {
+	if marked, _ := a.list.Marked(); marked > 0 {
+		return a.desk.Say("the filter hides the marked runs: " + a.desk.Key("forget") + " ends it")
+	}
+	return a.desk.Say("there is no run")
+}
+
+// now begins an action on the marked runs, or on the one under the cursor.
+func (a *actions) now(does, done string, act func(ctx context.Context, run string) error) func(string) tea.Cmd {
+	return func(string) tea.Cmd {
+		runs := a.list.Targets()
+		if len(runs) == 0 {
+			return a.none()
 		}
-		return page.Acted{Text: named(runs) + " " + done, Err: failed}
-	})
-}
-
-// confirmed asks before an action on the marked runs, or on the one under the cursor.
-func (a *actions) confirmed(ask string, do func(runs []api.Run) tea.Cmd) tea.Cmd {
-	runs := a.list.Targets()
-	if len(runs) == 0 {
-		return a.desk.Say("there is no run")
+		return a.each(runs, does, done, act)
 	}
-	return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return do(runs) })
 }
 
-func (a *actions) stop(string) tea.Cmd {
-	return a.confirmed("stop %s? the worktree stays", func(runs []api.Run) tea.Cmd {
-		return a.each(runs, "stopped", func(ctx context.Context, run string) error {
-			_, err := a.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
-			return err
-		})
-	})
-}
-
-func (a *actions) remove(string) tea.Cmd {
-	return a.confirmed("remove %s? unsaved work is saved first", func(runs []api.Run) tea.Cmd {
-		return a.each(runs, "removed", func(ctx context.Context, run string) error {
-			_, err := a.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
-			return err
-		})
-	})
-}
-
-func (a *actions) resume(string) tea.Cmd {
-	return a.confirmed("resume %s?", func(runs []api.Run) tea.Cmd {
-		return a.each(runs, "resumed", func(ctx context.Context, run string) error {
-			_, err := a.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
-			return err
-		})
-	})
-}
-
-func (a *actions) snapshot(string) tea.Cmd {
-	runs := a.list.Targets()
-	if len(runs) == 0 {
-		return a.desk.Say("there is no run")
-	}
-	return a.each(runs, "saved", func(ctx context.Context, run string) error {
-		_, err := a.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
-		return err
-	})
-}
-
-// merge lands the work of runs, each in its target, after the checks of the target.
-func (a *actions) merge(string) tea.Cmd {
-	return a.confirmed("merge %s into its branch?", func(runs []api.Run) tea.Cmd {
-		return a.each(runs, "merged", func(ctx context.Context, run string) error {
-			ctx, cancel := context.WithTimeout(ctx, landTime)
-			defer cancel()
-			_, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
-			return err
-		})
-	})
-}
-
-// verify runs the checks of the target on the work of runs.
-func (a *actions) verify(string) tea.Cmd {
-	runs := a.list.Targets()
-	if len(runs) == 0 {
-		return a.desk.Say("there is no run")
-	}
-	return a.each(runs, "passed the checks", func(ctx context.Context, run string) error {
-		ctx, cancel := context.WithTimeout(ctx, landTime)
-		defer cancel()
-		resp, err := a.desk.Daemon.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
-		if err == nil && !resp.Passed {
-			return agency.Errorf(agency.CodeInvalidState, "the checks did not pass").WithHint("agency verify %s", resp.Run.Ref())
+// sure is now, after a question.
+func (a *actions) sure(ask, does, done string, act func(ctx context.Context, run string) error) func(string) tea.Cmd {
+	return func(string) tea.Cmd {
+		runs := a.list.Targets()
+		if len(runs) == 0 {
+			return a.none()
 		}
-		return err
-	})
+		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, act) })
+	}
 }
 
-// enqueue adds runs to the landing queue of their branch. In an empty one, a run lands at once.
-func (a *actions) enqueue(string) tea.Cmd {
-	return a.confirmed("queue %s to land in its branch?", func(runs []api.Run) tea.Cmd {
-		return a.each(runs, "waits to land: Q", func(ctx context.Context, run string) error {
-			_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
-			return err
-		})
-	})
+func (a *actions) stop(ctx context.Context, run string) error {
+	_, err := a.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
+	return err
+}
+
+func (a *actions) interrupt(ctx context.Context, run string) error {
+	_, err := a.desk.Daemon.InterruptRun(ctx, api.RunRequest{Run: run})
+	return err
+}
+
+func (a *actions) remove(ctx context.Context, run string) error {
+	_, err := a.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
+	return err
+}
+
+func (a *actions) resume(ctx context.Context, run string) error {
+	_, err := a.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
+	return err
+}
+
+func (a *actions) snapshot(ctx context.Context, run string) error {
+	_, err := a.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
+	return err
+}
+
+// merge lands the work of a run in its target, after the checks of the target.
+func (a *actions) merge(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeout(ctx, landTime)
+	defer cancel()
+	_, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
+	return err
+}
+
+// verify runs the checks of the target on the work of a run.
+func (a *actions) verify(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeout(ctx, landTime)
+	defer cancel()
+	resp, err := a.desk.Daemon.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
+	if err == nil && !resp.Passed {
+		return agency.Errorf(agency.CodeInvalidState, "the checks did not pass").WithHint("agency verify %s", resp.Run.Ref())
+	}
+	return err
+}
+
+// enqueue adds a run to the landing queue of its branch. In an empty one, it lands at once.
+func (a *actions) enqueue(ctx context.Context, run string) error {
+	_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
+	return err
 }
 
 // landTime is how long a landing or checks may take, as for agency merge.
@@ -136,16 +177,16 @@ const landTime = 5 * time.Minute
 
 // startSend begins a message to the marked runs, or to the one under the cursor.
 func (b *board) startSend(string) tea.Cmd {
-	b.targets = b.list.Targets()
-	if len(b.targets) == 0 {
-		return b.desk.Say("there is no run")
+	runs := b.list.Targets()
+	if len(runs) == 0 {
+		return b.do.none()
 	}
-	b.typing, b.field = sending, field.New("")
+	b.targets, b.typing, b.field = runs, sending, field.New("")
 	return nil
 }
 
 func (b *board) send(text string) tea.Cmd {
-	return b.do.each(b.targets, "got the message", func(ctx context.Context, run string) error {
+	return b.do.each(b.targets, "sending to", "got the message", func(ctx context.Context, run string) error {
 		resp, err := b.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
 		if err == nil && !resp.Confirmed {
 			return agency.Errorf(agency.CodeInvalidState, "agency typed the message, but did not see the agent accept it")
@@ -156,40 +197,50 @@ func (b *board) send(text string) tea.Cmd {
 
 // startMove begins the change of mode of the marked runs, or of the one under the cursor.
 func (b *board) startMove(string) tea.Cmd {
-	b.targets = b.list.Targets()
-	if len(b.targets) == 0 {
-		return b.desk.Say("there is no run")
+	runs := b.list.Targets()
+	if len(runs) == 0 {
+		return b.do.none()
 	}
-	b.typing, b.field = moving, field.New(string(page.OtherMode(b.targets[0].Mode)))
+	b.targets, b.typing, b.field = runs, moving, field.New(string(page.OtherMode(runs[0].Mode)))
 	return nil
 }
 
 func (b *board) move(text string) tea.Cmd {
-	return b.do.each(b.targets, "continues in another mode", func(ctx context.Context, run string) error {
+	return b.do.each(b.targets, "changing the mode of", "continues in another mode", func(ctx context.Context, run string) error {
 		_, err := b.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, b.desk.Env, b.desk.Config))
 		return err
 	})
 }
 
-// snooze postpones the open alerts of the marked runs, or of the one under the cursor.
-func (a *actions) snooze() tea.Cmd {
+// snoozeOver is a snooze that ends at once.
+const snoozeOver = time.Millisecond
+
+// snooze puts off the open alerts of the marked runs, or of the one under the cursor: for an hour or,
+// when those of the first of them are put off already, no longer.
+func (a *actions) snooze(string) tea.Cmd {
 	runs := a.list.Targets()
 	if len(runs) == 0 {
-		return a.desk.Say("there is no run")
+		return a.none()
 	}
-	return a.each(runs, "snoozed for an hour", func(ctx context.Context, run string) error {
-		open, err := a.desk.Daemon.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
-		if err != nil {
-			return err
-		}
-		ids := []string{}
-		for i := range open.Alerts {
-			ids = append(ids, open.Alerts[i].ID)
-		}
-		if len(ids) == 0 {
-			return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")
-		}
-		_, err = a.desk.Daemon.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: inbox.Snooze.Milliseconds()})
+	if runs[0].SnoozedUntil != nil {
+		return a.each(runs, "waking", "is back", func(ctx context.Context, run string) error { return a.putOff(ctx, run, snoozeOver) })
+	}
+	return a.each(runs, "snoozing", "snoozed for an hour", func(ctx context.Context, run string) error { return a.putOff(ctx, run, inbox.Snooze) })
+}
+
+// putOff puts off the open alerts of a run.
+func (a *actions) putOff(ctx context.Context, run string, wait time.Duration) error {
+	open, err := a.desk.Daemon.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
+	if err != nil {
 		return err
-	})
+	}
+	ids := []string{}
+	for i := range open.Alerts {
+		ids = append(ids, open.Alerts[i].ID)
+	}
+	if len(ids) == 0 {
+		return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")
+	}
+	_, err = a.desk.Daemon.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: wait.Milliseconds()})
+	return err
 }

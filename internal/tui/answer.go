@@ -62,7 +62,7 @@ func (p *replies) answerable() (*api.Run, string) {
 	case r == nil:
 		return nil, "there is no run"
 	case view.PromptID(r) == "":
-		return nil, r.Ref() + " asks nothing"
+		return nil, r.Ref() + " asks nothing: " + p.desk.Key("send") + " sends it a message"
 	case r.Request != nil && r.Request.Kind == agency.AsksDialog:
 		return nil, "only you can answer this dialog, in its terminal: " + p.desk.Key("attach")
 	case !p.takes():
@@ -91,7 +91,7 @@ func (p *replies) reject(string) tea.Cmd {
 	case r == nil:
 		return p.desk.Say(why)
 	case r.Request == nil:
-		return p.desk.Say(r.Ref() + " asks in its own words: i replies")
+		return p.desk.Say(r.Ref() + " asks in its own words: " + p.desk.Key("reply") + " replies")
 	}
 	return p.answer(r, api.AnswerRunRequest{Decision: agency.Deny}, "rejected")
 }
@@ -107,19 +107,26 @@ func (p *replies) choose(key string) tea.Cmd {
 	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
 		return p.desk.Say("it asks for permission: " + p.desk.Key("allow") + " allows, " + p.desk.Key("reject") + " rejects")
 	case n >= len(options):
-		return p.desk.Say("the screen shows no option " + key + ": " + p.desk.Key("reply") + " replies")
+		return p.desk.Say("there is no option " + key + ": " + p.desk.Key("reply") + " replies")
 	}
 	return p.answer(r, api.AnswerRunRequest{Text: options[n]}, "answered: "+options[n])
 }
 
-// options returns the options that the terminal of the run under the cursor shows; none for a
-// permission, which has keys of its own.
+// options returns the options of the question of the run under the cursor: those that the agent names
+// or, where it names none, those that its terminal shows. There are none for a permission, which has
+// keys of its own.
 func (p *replies) options() []string {
 	r := p.list.Chosen()
-	if r == nil || p.eye.pane.Run != r.ID || r.Request == nil || r.Request.Kind != agency.AsksQuestion {
+	switch {
+	case r == nil || r.Request == nil || r.Request.Kind != agency.AsksQuestion:
 		return nil
+	case len(r.Request.Options) > 0:
+		return r.Request.Options
+	case p.eye.pane.Run != r.ID:
+		return nil
+	default:
+		return preview.Options(&p.eye.pane.Screen)
 	}
-	return preview.Options(&p.eye.pane.Screen)
 }
 
 func (p *replies) reply(r *api.Run, text string) tea.Cmd {

@@ -2,7 +2,7 @@ package tui
 
 import (
 	"bytes"
-	"strings"
+	"regexp"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -29,11 +29,12 @@ func (b *board) exec(args ...string) tea.Cmd {
 		if err == nil {
 			return changedMsg{}
 		}
-		for line := range strings.Lines(said.String()) {
-			if text, ok := strings.CutPrefix(strings.TrimSpace(line), "agency: error: "); ok {
-				return page.Acted{Err: agency.Errorf(agency.CodeInternal, "%s", text)}
-			}
+		if part := written.FindStringSubmatch(said.String()); part != nil {
+			return page.Acted{Err: agency.Errorf(agency.Code(part[2]), "%s", part[1]).WithHint("%s", part[3])}
 		}
 		return page.Acted{Err: err}
 	})
 }
+
+// written is an error as a command of agency writes it, with its code and its hint.
+var written = regexp.MustCompile(`(?m)^agency: error: (.*) \[(E_[A-Z_]+)\]$(?:\nagency: hint: (.*))?`)

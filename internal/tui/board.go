@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"os/exec"
 	"strings"
 	"time"
@@ -48,6 +49,7 @@ type board struct {
 	away          string // why the daemon does not answer
 	hidden        bool   // the pane is not shown, so nothing is asked for it
 	big           bool   // the pane has the whole screen
+	share         int    // of the width or height that the pane has else, in percent
 
 	typing  typing
 	field   field.Field
@@ -65,7 +67,7 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map
 	rows := list.New()
 	look := &eye{desk: desk, list: rows}
 	b := &board{
-		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true,
+		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true, share: usualShare,
 		eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
 	b.replies.whole = b.whole
@@ -80,8 +82,32 @@ type (
 	liveMsg    struct{} // a request has been shown long enough
 )
 
-// Title implements page.Page.
-func (b *board) Title() string { return "" }
+// Title implements page.Page: it tells where the cursor is among the runs that need the user, and what
+// of the list is shown.
+func (b *board) Title() string {
+	parts := []string{}
+	if all, hidden, place := b.list.Needs(); place > 0 || hidden > 0 {
+		text := fmt.Sprintf("%d of %d", place, all)
+		if hidden > 0 {
+			text += fmt.Sprintf(", %d hidden", hidden)
+		}
+		parts = append(parts, text)
+	}
+	if marked, hidden := b.list.Marked(); marked > 0 {
+		text := fmt.Sprintf("%d marked", marked)
+		if hidden > 0 {
+			text += fmt.Sprintf(", %d of them hidden", hidden)
+		}
+		parts = append(parts, text)
+	}
+	if f := b.list.Filtered(); f != "" && b.typing != filtering {
+		parts = append(parts, "/"+f)
+	}
+	if by := b.list.Grouped(); by != list.ByNeed {
+		parts = append(parts, "by "+by.String())
+	}
+	return strings.Join(parts, "  ")
+}
 
 // Open implements page.Page.
 func (b *board) Open() tea.Cmd { return b.fetch() }
@@ -115,6 +141,8 @@ func (b *board) Update(msg tea.Msg) tea.Cmd {
 		return b.eye.look(msg.turn)
 	case answeredMsg:
 		return b.answered(msg)
+	case steppedMsg:
+		return b.do.stepped(msg)
 	}
 	return nil
 }
@@ -220,18 +248,39 @@ func (b *board) startFind() {
 // find scrolls the pane to the next row with a text, or with that of the last search when it is
 // empty.
 func (b *board) find(text string) tea.Cmd {
-	b.sought = cmp.Or(text, b.sought)
-	if b.sought == "" || b.eye.pane.Find(b.sought) {
+	if b.sought = cmp.Or(text, b.sought); b.sought == "" {
 		return nil
 	}
-	return b.desk.Say(b.sought + " is not in what is shown here")
+	return b.eye.find(b.sought)
 }
 
-// forget ends the filter, the marks and the search.
+// forget ends the search in the pane and the filter, or else the marks, so that the marks which a
+// filter hides are seen before they go.
 func (b *board) forget() {
-	b.list.Unmark()
+	if b.list.Filtered() == "" {
+		b.list.Unmark()
+	}
 	b.list.Filter("")
 	b.eye.pane.Forget()
+}
+
+// next goes to the next run that needs the user, or to the one before.
+func (b *board) next(step int) tea.Cmd {
+	_, hidden, _ := b.list.Needs()
+	switch {
+	case b.list.Next(step):
+		return nil
+	case hidden > 0:
+		return b.desk.Say(fmt.Sprintf("the filter hides what needs you (%d): %s ends it", hidden, b.desk.Key("forget")))
+	default:
+		return b.desk.Say("no run needs you")
+	}
+}
+
+// regroup groups the list by the next of what it can be grouped by.
+func (b *board) regroup() tea.Cmd {
+	b.list.Group(b.list.Grouped().Next())
+	return b.desk.Say("grouped by " + b.list.Grouped().String())
 }
 
 // startReply begins a reply in the words of the user.
@@ -261,23 +310,30 @@ func (b *board) answered(msg answeredMsg) tea.Cmd {
 	}
 }
 
-func (b *board) mouse(msg tea.Msg) tea.Cmd {
+// wheel scrolls the pane, or moves the cursor.
+func (b *board) wheel(at tea.Mouse, up bool) tea.Cmd {
+	p, by := b.place(), 3
+	if up {
+		by = -3
+	}
+	if p.paneHeight > 0 && at.X >= p.paneX && at.Y >= p.paneY {
+		return b.eye.scroll(by)
+	}
+	b.list.Move(by / 3)
+	return nil
+}
+
+// click goes to the run at a place of the screen, or to the tab.
+func (b *board) click(x, y int) tea.Cmd {
 	p := b.place()
-	switch msg := msg.(type) {
-	case tea.MouseWheelMsg:
-		at, by := msg.Mouse(), 3
-		if at.Button == tea.MouseWheelUp {
-			by = -3
+	switch {
+	case b.typing != nothing:
+	case p.paneHeight > 0 && y == p.paneY && x >= p.paneX:
+		if tab, ok := b.eye.tabAt(b.list.Chosen(), p.paneWidth, x-p.paneX); ok {
+			return b.show(tab)
 		}
-		if p.paneHeight > 0 && at.X >= p.paneX && at.Y >= p.paneY {
-			b.eye.pane.ScrollBy(by)
-		} else {
-			b.list.Move(by / 3)
-		}
-	case tea.MouseClickMsg:
-		if at := msg.Mouse(); b.typing == nothing && at.X < p.listWidth && at.Y >= p.top && at.Y < p.top+p.listHeight {
-			b.list.Click(at.Y - p.top)
-		}
+	case x < p.listWidth && y >= p.top && y < p.top+p.listHeight:
+		b.list.Click(y - p.top)
 	}
 	return nil
 }

@@ -15,7 +15,20 @@ type place struct {
 	paneWidth, paneHeight      int // with its title; 0 when there is no pane
 }
 
-// place returns where the parts are. The list keeps at least a third.
+// The part of the width or height that the pane has beside the list, in percent.
+const (
+	usualShare = 55
+	leastShare = 25
+	mostShare  = 75
+	shareStep  = 10
+)
+
+// resize gives the pane more or less of the screen.
+func (b *board) resize(by int) {
+	b.share, b.hidden, b.big = min(max(b.share+by, leastShare), mostShare), false, false
+}
+
+// place returns where the parts are.
 func (b *board) place() place {
 	p := place{top: 1, listWidth: b.width, listHeight: max(b.height, 1)}
 	switch {
@@ -23,10 +36,10 @@ func (b *board) place() place {
 	case b.covers():
 		p.paneY, p.paneWidth, p.paneHeight, p.listHeight = 1, b.width, p.listHeight, 0
 	case b.width >= besideColumns:
-		p.listWidth = b.width * 45 / 100
+		p.listWidth = b.width * (100 - b.share) / 100
 		p.paneX, p.paneY, p.paneWidth, p.paneHeight = p.listWidth+1, 1, b.width-p.listWidth-1, p.listHeight
 	default:
-		p.paneHeight = p.listHeight * 55 / 100
+		p.paneHeight = p.listHeight * b.share / 100
 		p.listHeight -= p.paneHeight
 		p.paneY, p.paneWidth = 1+p.listHeight, b.width
 	}
@@ -84,7 +97,7 @@ func (b *board) empty() []string {
 		key := b.desk.Key
 		row := func(keys, does string) string { return "  " + term.Pad(keys, 7) + does }
 		return []string{
-			"No run yet. Start an agent on a task, in a git repository:", "",
+			"No run yet. " + key("new-run") + " starts an agent on a task, and so does this in a git repository:", "",
 			"  agency run \"fix the login test\"", "",
 			"It appears here, with what its terminal shows. Five keys to begin with:", "",
 			row(key("next-need"), "go to the next run that needs you"),

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,10 @@ type eye struct {
 	turn   int
 	ctx    context.Context //nolint:containedctx // of this turn
 	cancel context.CancelFunc
+
+	stale   bool   // the text of the tab is read again soon
+	history int    // how many rows that scrolled off the screen are asked for
+	finding string // what is looked for when they have come
 }
 
 // Times of a look at a screen.
@@ -37,6 +42,7 @@ const (
 	lookEvery = 40 * time.Millisecond
 	lookSlow  = 200 * time.Millisecond // over ssh, where each frame is sent
 	lookAgain = 2 * time.Second        // after an error
+	textEvery = 2 * time.Second        // a text that changes
 	lookWait  = 60 * time.Second       // how long the daemon waits for a change
 )
 
@@ -48,6 +54,9 @@ type (
 		err  error
 	}
 )
+
+// mostHistory is how many rows are asked for that scrolled off the screen, when the user wants them.
+const mostHistory = 2000
 
 // follow looks at the run under the cursor when that is another than before, and at none when the
 // pane is hidden.
@@ -62,7 +71,9 @@ func (e *eye) follow(shown bool) tea.Cmd {
 	if e.cancel != nil {
 		e.cancel()
 	}
-	e.run, e.tab, e.turn, e.ctx, e.cancel = want, e.pane.Tab, e.turn+1, nil, nil
+	e.run, e.tab, e.ctx, e.cancel = want, e.pane.Tab, nil, nil
+	e.turn++
+	e.stale, e.history, e.finding = false, 0, ""
 	e.pane.Clear(e.pane.Tab)
 	if want == "" {
 		return nil
@@ -83,10 +94,14 @@ func (e *eye) look(turn int) tea.Cmd {
 		return nil
 	}
 	if e.tab != preview.Screen {
+		e.stale = false
 		return e.read(turn)
 	}
 	ctx, show := e.ctx, e.desk.Daemon.ShowScreen
-	req := api.ShowScreenRequest{Run: string(e.run), Seen: e.pane.Screen.Revision, Wait: lookWait.Milliseconds()}
+	req := api.ShowScreenRequest{Run: string(e.run), Seen: e.pane.Screen.Revision, Wait: lookWait.Milliseconds(), History: e.history}
+	if e.history > 0 && e.pane.Screen.Above == 0 {
+		req.Seen = "" // what it has is without them
+	}
 	return func() tea.Msg {
 		resp, err := show(ctx, req)
 		return screenMsg{turn, resp, err}
@@ -97,27 +112,84 @@ func (e *eye) saw(msg screenMsg) tea.Cmd {
 	if msg.turn != e.turn || e.run == "" {
 		return nil
 	}
-	next := lookEvery
+	next, found := lookEvery, tea.Cmd(nil)
 	switch {
 	case msg.err != nil:
 		next = lookAgain
 	default:
 		e.pane.Show(e.run, &msg.resp.Screen)
+		if e.finding != "" && !e.pane.Find(e.finding) {
+			found = e.desk.Say(e.finding + " is not in what is shown here")
+		}
+		e.finding = ""
 		if agency.Environ(e.desk.Env).Lookup("SSH_TTY") != "" {
 			next = lookSlow
 		}
 	}
-	return e.desk.Later(next, lookMsg{msg.turn})
+	return tea.Batch(found, e.desk.Later(next, lookMsg{msg.turn}))
+}
+
+// changed reads the text of the tab again, soon, when its run is one of those that changed; nil means
+// any.
+func (e *eye) changed(runs []agency.RunID) tea.Cmd {
+	if e.run == "" || e.tab == preview.Screen || e.stale || runs != nil && !slices.Contains(runs, e.run) {
+		return nil
+	}
+	e.stale = true
+	return e.desk.Later(textEvery, lookMsg{e.turn})
+}
+
+// scroll scrolls by rows; up is negative. Above the first row of a screen come those that scrolled off
+// it, which are asked for then.
+func (e *eye) scroll(rows int) tea.Cmd {
+	e.pane.ScrollBy(rows)
+	switch {
+	case e.tab != preview.Screen || e.run == "":
+		return nil
+	case e.pane.Scroll == 0:
+		e.history = 0
+	case rows < 0 && e.pane.AtTop():
+		return e.recall()
+	}
+	return nil
+}
+
+// recall asks for the rows that scrolled off the screen, if that was not done before.
+func (e *eye) recall() tea.Cmd {
+	if e.history > 0 || e.pane.Run != e.run {
+		return nil
+	}
+	e.history = mostHistory
+	e.turn++ // the look that waits for a change is none of this turn
+	e.cancel()
+	e.ctx, e.cancel = context.WithCancel(e.desk.Ctx)
+	return e.look(e.turn)
+}
+
+// find scrolls to the next row with a text, also to one that scrolled off the screen.
+func (e *eye) find(text string) tea.Cmd {
+	if e.tab == preview.Screen && e.history == 0 {
+		if more := e.recall(); more != nil {
+			e.finding = text
+			return more
+		}
+	}
+	if e.pane.Find(text) {
+		return nil
+	}
+	return e.desk.Say(text + " is not in what is shown here")
 }
 
 // read returns the text of the present tab of a run.
 func (e *eye) read(turn int) tea.Cmd {
-	names := e.list.Names()
+	names, key := e.list.Names(), e.desk.Key("diff")
 	ctx, d, run, tab := e.ctx, &e.desk.Daemon, string(e.run), e.tab
 	return func() tea.Msg {
 		var lines []cell.Line
 		var err error
 		switch tab {
+		case preview.Files:
+			lines, err = fileLines(ctx, d, run, key)
 		case preview.Why:
 			lines, err = whyLines(ctx, d, run)
 		case preview.Messages:
@@ -151,25 +223,48 @@ func (e *eye) hasRead(msg textMsg) tea.Cmd {
 
 // title returns the row that parts the pane from the list: the run, its status, and the tabs.
 func (e *eye) title(r *api.Run, width int) cell.Line {
-	line := cell.Of(cell.Dim, "─ ").Add(cell.Bold, term.Fit(r.Ref(), max(width/3, 10))).
-		Add(cell.Coloured(view.MarkColour(r.Status.Mark())), " "+r.Status.Mark()+" "+r.Status.String()).Add(cell.Dim, " ")
-	right := cell.Line{}
-	if at := e.pane.Position(); at != "" {
-		right = right.Add(cell.Dim, " "+at+" ")
-	}
-	tabs := tabNames(e.pane.Tab)
-	if line.Width()+right.Width()+tabs.Width() > width {
-		tabs = cell.Of(cell.Bold, "["+e.pane.Tab.String()+"]")
-	}
-	if line.Width()+right.Width()+tabs.Width() <= width {
-		right = append(right, tabs...)
-	}
-	fill := width - line.Width() - right.Width()
+	line, tabs := e.titleParts(r, width)
+	fill := width - line.Width() - tabs.Width()
 	if fill < 0 {
 		return line.Fit(width)
 	}
 	line = line.Add(cell.Dim, strings.Repeat("─", fill))
-	return append(line, right...).Fit(width)
+	return append(line, tabs...).Fit(width)
+}
+
+// titleParts returns what is on the left of the title, and what is on the right. Where there is no room
+// for all, the status is its mark alone, and then only the present tab is named.
+func (e *eye) titleParts(r *api.Run, width int) (left, tabs cell.Line) {
+	at := e.pane.Position()
+	if at != "" {
+		at = " " + at + " "
+	}
+	tabs = append(cell.Of(cell.Dim, at), tabNames(e.pane.Tab)...)
+	for _, status := range []string{" " + r.Status.String(), ""} {
+		left = cell.Of(cell.Dim, "─ ").Add(cell.Bold, term.Fit(r.Ref(), max(width/3, 10))).
+			Add(cell.Coloured(view.MarkColour(r.Status.Mark())), " "+r.Status.Mark()+status).Add(cell.Dim, " ")
+		if left.Width()+tabs.Width() <= width {
+			return left, tabs
+		}
+	}
+	return left, cell.Of(cell.Dim, at).Add(cell.Bold, "["+e.pane.Tab.String()+"]")
+}
+
+// tabAt returns the tab whose name is at a column of the title.
+func (e *eye) tabAt(r *api.Run, width, x int) (preview.Tab, bool) {
+	_, tabs := e.titleParts(r, width)
+	if len(tabs) <= len(preview.Tabs()) { // only the present one is named
+		return e.pane.Tab, false
+	}
+	at := width - tabs.Width()
+	for i := range tabs {
+		next := at + tabs[i:i+1].Width()
+		if i > 0 && x >= at && x < next {
+			return preview.Tabs()[i-1], true
+		}
+		at = next
+	}
+	return e.pane.Tab, false
 }
 
 // tabNames returns the names of the tabs, the present one in brackets.

@@ -38,7 +38,7 @@ type (
 
 // fields are those of a run that the dashboard shows.
 func fields() []string {
-	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until"}
+	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until", "session"}
 }
 
 // changed asks for a run, or for all when it is empty: now, or when the answer that is awaited has
@@ -81,16 +81,16 @@ func (b *board) listed(msg runsMsg) tea.Cmd {
 	} else {
 		b.list.Update(msg.ids, msg.resp.Runs)
 	}
-	var lost tea.Cmd
+	more := b.eye.changed(msg.ids)
 	if b.wanted != "" && msg.ids == nil {
 		if !b.list.Go(b.wanted) {
-			lost = b.desk.Say("that run is not in the list: it was removed, or the filter hides it")
+			more = tea.Batch(more, b.desk.Say("that run is not in the list: it was removed, or the filter hides it"))
 		}
 		b.wanted = ""
 	}
 	if !b.feed.all && len(b.feed.runs) == 0 {
-		return lost
+		return more
 	}
 	b.feed.asked = true
-	return tea.Batch(lost, b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{}))
+	return tea.Batch(more, b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{}))
 }

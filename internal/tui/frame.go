@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -45,7 +47,9 @@ func (m *Model) Frame() string {
 	default:
 		rows = append(rows, m.now().Draw(m.width, height)...)
 	}
-	rows = append(rows, m.bottom())
+	bottom := m.bottom()
+	bottom = bottom[:min(len(bottom), height)]
+	rows = append(rows[:m.height-len(bottom)], bottom...)
 	lines := make([]string, 0, m.height)
 	for _, row := range rows {
 		lines = append(lines, row.Crop(m.width).String())
@@ -59,7 +63,7 @@ func (m *Model) header() cell.Line {
 	for _, c := range []struct {
 		mark   string
 		groups []view.Group
-	}{{"◐", []view.Group{view.GroupNeedsYou}}, {"✕", []view.Group{view.GroupFailed}}, {"✓", []view.Group{view.GroupReady}}, {"●", []view.Group{view.GroupWorking}}, {"○", []view.Group{view.GroupRest, view.GroupSnoozed}}} {
+	}{{"◐", []view.Group{view.GroupNeedsYou, view.GroupStuck, view.GroupWaiting}}, {"✕", []view.Group{view.GroupFailed}}, {"✓", []view.Group{view.GroupReady}}, {"●", []view.Group{view.GroupWorking}}, {"○", []view.Group{view.GroupRest, view.GroupSnoozed}}} {
 		n := 0
 		for _, g := range c.groups {
 			n += counts[g]
@@ -73,11 +77,8 @@ func (m *Model) header() cell.Line {
 	if title := m.now().Title(); title != "" {
 		line = line.Add(cell.Bold, "  "+title)
 	}
-	if n := m.board.list.Marked(); n > 0 && m.page == nil {
-		line = line.Add(cell.Bold, fmt.Sprintf("  %d marked", n))
-	}
-	if f := m.board.list.Filtered(); f != "" && m.page == nil && m.board.typing != filtering {
-		line = line.Add(cell.Bold, "  /"+f)
+	for _, text := range m.doing.texts() {
+		line = line.Add(cell.Coloured(view.Cyan), "  … "+text)
 	}
 	if away := m.board.away; away != "" {
 		line = line.Add(cell.With(cell.Coloured(view.Red), "b"), "  no daemon: "+away)
@@ -85,36 +86,70 @@ func (m *Model) header() cell.Line {
 	return line.Fit(m.width)
 }
 
-// bottom returns the last row: what the user types, a question, what happened, or the keys.
-func (m *Model) bottom() cell.Line {
+// texts returns what is being done, the newest last.
+func (d *doing) texts() []string {
+	texts := []string{}
+	for _, id := range slices.Sorted(maps.Keys(d.what)) {
+		texts = append(texts, d.what[id])
+	}
+	return texts
+}
+
+// bottom returns the last row, or several for a long text: what the user types, a question, what
+// happened, or the keys.
+func (m *Model) bottom() []cell.Line {
+	yellow, bold := cell.With(cell.Coloured(view.Yellow), "b"), cell.Bold
 	switch {
 	case m.notice.asking:
-		return cell.Of(cell.With(cell.Coloured(view.Yellow), "b"), " "+m.notice.question.text).Add(cell.Plain, "  y/n").Fit(m.width)
+		return m.wrap(yellow, m.notice.question.text+"  y/n")
 	case m.palette != nil:
-		return m.palette.Typing(m.width)
+		return []cell.Line{m.palette.Typing(m.width)}
 	case m.helping:
-		return cell.Of(cell.Dim, " j k scroll  any other key: back").Fit(m.width)
+		return []cell.Line{cell.Of(cell.Dim, " j k scroll  / find  any other key: back").Fit(m.width)}
 	}
 	if line := m.now().Typing(m.width); line != nil {
-		return line
+		return []cell.Line{line}
 	}
 	if m.notice.text != "" {
-		return cell.Of(cell.Bold, " "+m.notice.text).Fit(m.width)
+		if m.notice.stays {
+			bold = cell.With(cell.Coloured(view.Red), "b")
+		}
+		return m.wrap(bold, m.notice.text)
 	}
-	line := cell.Of(cell.Plain, " ")
-	table := m.bindings()
+	line, _ := m.footer()
+	return []cell.Line{line}
+}
+
+func (m *Model) wrap(style cell.Style, text string) []cell.Line {
+	lines := cell.Wrap(style, text, 1, m.width-1, mostNotice)
+	for i := range lines {
+		lines[i] = lines[i].Fit(m.width)
+	}
+	return lines
+}
+
+// item is a key in the footer, and the columns that it has there.
+type item struct {
+	binding  page.Binding
+	from, to int
+}
+
+// footer returns the row of keys, as many as there is room for.
+func (m *Model) footer() (cell.Line, []item) {
+	line, items, table := cell.Of(cell.Plain, " "), []item{}, m.bindings()
 	for i := range table {
 		b := &table[i]
 		if b.Short == "" || len(b.Keys) == 0 {
 			continue
 		}
-		next := line.Add(cell.Bold, b.Keys[0]).Add(cell.Dim, " "+b.Short+"  ")
+		next := line.Add(cell.Bold, page.ShowKey(b.Keys[0])).Add(cell.Dim, " "+b.Short+"  ")
 		if next.Width() > m.width {
 			break
 		}
+		items = append(items, item{*b, line.Width(), next.Width() - 2})
 		line = next
 	}
-	return line.Fit(m.width)
+	return line.Fit(m.width), items
 }
 
 // help returns all keys, in two columns where there is room.

@@ -17,6 +17,7 @@ import (
 	"agency/internal/tui/preview"
 	"agency/internal/tui/queue"
 	"agency/internal/tui/session"
+	"agency/internal/view"
 )
 
 // The groups of the help.
@@ -113,12 +114,7 @@ func (b *board) Bindings() []page.Binding {
 
 func (b *board) moves() []page.Binding {
 	next := func(step int) func(string) tea.Cmd {
-		return func(string) tea.Cmd {
-			if !b.list.Next(step) {
-				return b.desk.Say("no run needs you")
-			}
-			return nil
-		}
+		return page.Run(func() tea.Cmd { return b.next(step) })
 	}
 	return []page.Binding{
 		{Name: "down", Keys: []string{"j", "down"}, Shown: "j, down", Does: "the next run", Group: groupMove, Act: page.Do(func() { b.list.Move(1) })},
@@ -132,29 +128,44 @@ func (b *board) moves() []page.Binding {
 	}
 }
 
+// hint returns a text for the footer when it applies to the run at the cursor.
+func hint(applies bool, text string) string {
+	if applies {
+		return text
+	}
+	return ""
+}
+
 func (b *board) answers() []page.Binding {
+	r := b.list.Chosen()
+	asks := r != nil && view.PromptID(r) != "" && (r.Request == nil || r.Request.Kind != agency.AsksDialog)
+	permission := asks && r.Request != nil && r.Request.Kind == agency.AsksPermission
 	return []page.Binding{
-		{Name: "allow", Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: "allow", Group: groupAnswer, Act: b.replies.allow},
-		{Name: "reject", Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: "reject", Group: groupAnswer, Act: b.replies.reject},
+		{Name: "allow", Keys: []string{"a"}, Shown: "a", Does: "allow this once", Short: hint(permission, "allow"), Group: groupAnswer, Act: b.replies.allow},
+		{Name: "reject", Keys: []string{"r"}, Shown: "r", Does: "reject, or give no answer to a question", Short: hint(permission, "reject"), Group: groupAnswer, Act: b.replies.reject},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Shown: "1-9", Does: "choose an option of the question", Group: groupAnswer, Act: b.replies.choose},
-		{Name: "reply", Keys: []string{"i"}, Shown: "i", Does: "reply in your own words", Short: "reply", Group: groupAnswer, Act: b.startReply},
+		{Name: "reply", Keys: []string{"i"}, Shown: "i", Does: "reply in your own words", Short: hint(asks && !permission, "reply"), Group: groupAnswer, Act: b.startReply},
 	}
 }
 
 func (b *board) acts() []page.Binding {
+	r, do := b.list.Chosen(), &b.do
+	ended, ready := r != nil && r.State.Final(), r != nil && r.Status == agency.ReadyForReview
 	return []page.Binding{
-		{Name: "attach", Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: "attach", Group: groupAct, Act: b.attach},
-		{Name: "send", Keys: []string{"s"}, Shown: "s", Does: "send a message, typed into its terminal", Group: groupAct, Act: b.startSend},
-		{Name: "stop", Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: b.do.stop},
-		{Name: "resume", Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Group: groupAct, Act: b.do.resume},
-		{Name: "remove", Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Group: groupAct, Act: b.do.remove},
+		{Name: "attach", Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: hint(r != nil && !ended, "attach"), Group: groupAct, Act: b.attach},
+		{Name: "send", Keys: []string{"s"}, Shown: "s", Does: "send a message, typed into its terminal", Short: hint(r != nil && !ended, "send"), Group: groupAct, Act: b.startSend},
+		{Name: "interrupt", Keys: []string{"I"}, Shown: "I", Does: "interrupt what its agent does; the run continues", Group: groupAct, Act: do.now("interrupting", "interrupted", do.interrupt)},
+		{Name: "stop", Keys: []string{"x"}, Shown: "x", Does: "stop, after a y", Group: groupAct, Act: do.sure("stop %s? the worktree stays", "stopping", "stopped", do.stop)},
+		{Name: "resume", Keys: []string{"R"}, Shown: "R", Does: "resume, after a y", Short: hint(ended, "resume"), Group: groupAct, Act: do.sure("resume %s?", "resuming", "resumed", do.resume)},
+		{Name: "remove", Keys: []string{"D"}, Shown: "D", Does: "remove an ended run, after a y; its work is saved first", Short: hint(ended, "remove"), Group: groupAct, Act: do.sure("remove %s? unsaved work is saved first", "removing", "removed", do.remove)},
 		{Name: "mode", Keys: []string{"c"}, Shown: "c", Does: "continue it in the mode that you type, with or without a task", Group: groupAct, Act: b.startMove},
-		{Name: "snapshot", Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: b.do.snapshot},
-		{Name: "verify", Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Group: groupAct, Act: b.do.verify},
-		{Name: "merge", Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Group: groupAct, Act: b.do.merge},
-		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes, after a y", Group: groupAct, Act: b.do.enqueue},
-		{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour", Group: groupAct, Act: page.Run(b.do.snooze)},
+		{Name: "snapshot", Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: do.now("saving", "saved", do.snapshot)},
+		{Name: "verify", Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Short: hint(ready, "verify"), Group: groupAct, Act: do.now("verifying", "passed the checks", do.verify)},
+		{Name: "merge", Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Short: hint(ready, "merge"), Group: groupAct, Act: do.sure("merge %s into its branch?", "merging", "merged", do.merge)},
+		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes, after a y", Group: groupAct, Act: do.sure("queue %s to land in its branch?", "queueing", "waits to land", do.enqueue)},
+		{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour, or take that back", Group: groupAct, Act: do.snooze},
 		{Name: "mark", Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
+		{Name: "mark-all", Keys: []string{"*"}, Shown: "*", Does: "mark all that are listed, or none", Group: groupAct, Act: page.Do(b.list.MarkAll)},
 	}
 }
 
@@ -163,7 +174,7 @@ func (b *board) looks() []page.Binding {
 		return page.Run(func() tea.Cmd { return b.show(tab) })
 	}
 	scroll := func(by int) func(string) tea.Cmd {
-		return page.Do(func() { b.eye.pane.ScrollBy(by * max(b.eye.pane.Height()/2, 1)) })
+		return page.Run(func() tea.Cmd { return b.eye.scroll(by * max(b.eye.pane.Height()/2, 1)) })
 	}
 	slash := "filter"
 	if b.covers() {
@@ -171,6 +182,7 @@ func (b *board) looks() []page.Binding {
 	}
 	return []page.Binding{
 		{Name: "diff", Keys: []string{"d"}, Shown: "d", Does: "what it changed, file by file, with comments", Short: "diff", Group: groupLook, Act: page.Run(b.openDiff)},
+		{Name: "changes", Keys: []string{"f"}, Shown: "f", Does: "the files that it changed", Group: groupLook, Act: tab(preview.Files)},
 		{Name: "why", Keys: []string{"e"}, Shown: "e", Does: "why it has its status", Group: groupLook, Act: tab(preview.Why)},
 		{Name: "log", Keys: []string{"l"}, Shown: "l", Does: "the end of its log", Group: groupLook, Act: tab(preview.Log)},
 		{Name: "messages", Keys: []string{"m"}, Shown: "m", Does: "the messages that it got", Group: groupLook, Act: tab(preview.Messages)},
@@ -180,10 +192,13 @@ func (b *board) looks() []page.Binding {
 		{Name: "previous-tab", Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
 		{Name: "filter", Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.startFilter)},
 		{Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.startFind)},
-		{Name: "forget", Keys: []string{"esc"}, Shown: "esc", Does: "end the filter, the marks and the search", Group: groupLook, Act: page.Do(b.forget)},
+		{Name: "group", Keys: []string{"o"}, Shown: "o", Does: "group the list by need, repository, session or tag", Group: groupLook, Act: page.Run(b.regroup)},
+		{Name: "forget", Keys: []string{"esc"}, Shown: "esc", Does: "end the filter and the search, or the marks", Group: groupLook, Act: page.Do(b.forget)},
 		{Name: "scroll-down", Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
 		{Name: "scroll-up", Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
 		{Name: "zoom", Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
+		{Name: "larger", Keys: []string{">"}, Shown: ">", Does: "make the pane larger", Group: groupLook, Act: page.Do(func() { b.resize(shareStep) })},
+		{Name: "smaller", Keys: []string{"<"}, Shown: "<", Does: "make the pane smaller", Group: groupLook, Act: page.Do(func() { b.resize(-shareStep) })},
 		{Name: "hide", Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(func() { b.hidden, b.big = !b.hidden, false })},
 	}
 }

@@ -63,7 +63,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "merge": {"+"}}, nil); err == nil {
 		t.Error("+ zooms the pane, and merge has it too")
 	}
-	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "filter": {"/", "f"}}, nil); err != nil {
+	if _, err := CheckKeys("config.toml", map[string][]string{"allow": {"x"}, "stop": {"f4", "alt-x"}, "filter": {"/", "f5"}}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -37,7 +37,23 @@ type Model struct {
 	helpTop       int // the first visible row of the help
 	palette       *palette.Palette
 	notice        notice
+	doing         doing
 	refresh       refresh
+}
+
+// doing is what is being done, by the ids of page.Desk.Begin.
+type doing struct {
+	what map[int]string
+	last int
+}
+
+func (d *doing) begin(id int, does string) int {
+	if id == 0 {
+		d.last++
+		id = d.last
+	}
+	d.what[id] = does
+	return id
 }
 
 // refresh keeps a page from being read at each of many changes.
@@ -49,10 +65,10 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 
 // New returns the model of the dashboard. ctx ends its commands.
 func New(ctx context.Context, o Options) *Model {
-	m := &Model{width: 80, height: 24, keymap: o.Keys, out: o.Out}
+	m := &Model{width: 80, height: 24, keymap: o.Keys, out: o.Out, doing: doing{what: map[int]string{}}}
 	m.desk = &page.Desk{
 		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Later: later,
-		Say: m.say, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key, Exec: m.exec,
+		Say: m.say, Begin: m.doing.begin, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key, Exec: m.exec,
 	}
 	m.board = newBoard(m.desk, o.Command, o.Views)
 	return m
@@ -92,7 +108,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case clockMsg:
 		cmd = tea.Batch(m.tick(), m.board.changed("")) // what no event told is found at the latest now
 	case toastedMsg:
-		if int(msg) == m.notice.count {
+		if int(msg) == m.notice.count && !m.notice.stays {
 			m.notice.text = ""
 		}
 	case page.Acted:
@@ -138,6 +154,7 @@ func (m *Model) tick() tea.Cmd {
 }
 
 func (m *Model) acted(done page.Acted) tea.Cmd {
+	delete(m.doing.what, done.ID)
 	cmds := []tea.Cmd{m.pass(changedMsg{})}
 	switch {
 	case done.Err != nil:
@@ -185,6 +202,7 @@ func (m *Model) name(id string) string {
 // press handles a key.
 func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
+	m.read()
 	switch {
 	case name == "ctrl+c":
 		return tea.Quit
@@ -195,7 +213,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	case m.palette != nil:
 		return m.command(key)
 	case m.helping:
-		m.scrollHelp(name)
+		m.pressHelp(name)
 		return nil
 	case m.now().Typing(m.width) != nil:
 		return m.now().Type(key)
@@ -233,12 +251,13 @@ func (m *Model) command(key tea.KeyPressMsg) tea.Cmd {
 	return chosen.Act("")
 }
 
-func (m *Model) scrollHelp(name string) {
-	switch name {
-	case "j", "down":
-		m.helpTop++
-	case "k", "up":
-		m.helpTop = max(m.helpTop-1, 0)
+// pressHelp handles a key for the help: / finds a key by letters of what it does.
+func (m *Model) pressHelp(name string) {
+	switch by := (map[string]int{"j": 1, "down": 1, "k": -1, "up": -1, "pgdown": m.height - 3, "ctrl+d": m.height / 2, "pgup": 3 - m.height, "ctrl+u": -m.height / 2}[name]); {
+	case by != 0:
+		m.helpTop = max(m.helpTop+by, 0)
+	case name == "/" || name == ":":
+		m.helping, m.helpTop, m.palette = false, 0, palette.New(m.bindings())
 	default:
 		m.helping, m.helpTop = false, 0
 	}
@@ -257,23 +276,47 @@ func (m *Model) paste(text string) {
 	}
 }
 
+// mouse handles the wheel, and a click on the footer or on what is shown.
 func (m *Model) mouse(msg tea.Msg) tea.Cmd {
-	if m.page != nil || m.helping || m.palette != nil {
-		wheel, ok := msg.(tea.MouseWheelMsg)
-		if !ok || m.palette != nil {
-			return nil
+	switch msg := msg.(type) {
+	case tea.MouseClickMsg:
+		at := msg.Mouse()
+		switch {
+		case m.palette != nil || m.helping || m.notice.asking:
+		case at.Y == m.height-1 && m.now().Typing(m.width) == nil:
+			return m.clickFooter(at.X)
+		case m.page == nil:
+			return m.board.click(at.X, at.Y)
 		}
-		name := "down"
-		if wheel.Button == tea.MouseWheelUp {
+	case tea.MouseWheelMsg:
+		name, up := "down", msg.Mouse().Button == tea.MouseWheelUp
+		if up {
 			name = "up"
 		}
 		switch {
+		case m.palette != nil:
 		case m.helping:
-			m.scrollHelp(name)
+			m.pressHelp(name)
+		case m.page == nil:
+			return m.board.wheel(msg.Mouse(), up)
 		case m.page.Typing(m.width) == nil:
 			return m.do(name)
 		}
+	}
+	return nil
+}
+
+// clickFooter does what the key at a column of the footer does.
+func (m *Model) clickFooter(x int) tea.Cmd {
+	if m.notice.text != "" {
+		m.notice.text = ""
 		return nil
 	}
-	return m.board.mouse(msg)
+	_, items := m.footer()
+	for _, it := range items {
+		if x >= it.from && x < it.to {
+			return it.binding.Act(it.binding.Keys[0])
+		}
+	}
+	return nil
 }

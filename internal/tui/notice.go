@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,12 +9,20 @@ import (
 	"agency/internal/cli/term"
 )
 
-// toastFor is how long a text stays in place of the footer.
-const toastFor = 4 * time.Second
+// Times of the texts in the last row.
+const (
+	toastFor = 4 * time.Second // a text stays in place of the footer
+	readFor  = time.Second     // an error stays at least so long; then a key ends it
+)
+
+// mostNotice is how many rows a text has at most.
+const mostNotice = 5
 
 // notice is what the last row says in place of the keys.
 type notice struct {
 	text     string
+	stays    bool // until a key is pressed
+	since    time.Time
 	count    int // counts the texts, so that the end of one does not end the next
 	question question
 	asking   bool
@@ -31,19 +38,31 @@ type toastedMsg int
 
 // say shows a text for a while.
 func (m *Model) say(text string) tea.Cmd {
-	m.notice.count++
-	m.notice.text = term.SafeLine(text)
+	m.show(text, false)
 	return m.desk.Later(toastFor, toastedMsg(m.notice.count))
 }
 
-// fail shows an error and its way out.
+// fail shows an error and its way out, until the user presses a key.
 func (m *Model) fail(err error) tea.Cmd {
 	e := agency.AsError(err)
-	text, _, _ := strings.Cut(e.Message, "\n")
+	text := e.Message
 	if e.Hint != "" {
 		text += " (" + e.Hint + ")"
 	}
-	return m.say(text)
+	m.show(text, true)
+	return nil
+}
+
+func (m *Model) show(text string, stays bool) {
+	m.notice.count++
+	m.notice.text, m.notice.stays, m.notice.since = term.SafeLine(text), stays, m.desk.Now()
+}
+
+// read takes away an error that the user has had the time to read.
+func (m *Model) read() {
+	if m.notice.stays && m.desk.Now().Sub(m.notice.since) >= readFor {
+		m.notice.text = ""
+	}
 }
 
 func (m *Model) confirm(text string, do func() tea.Cmd) tea.Cmd {

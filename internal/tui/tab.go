@@ -55,6 +55,31 @@ func whyLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, err
 	return lines, nil
 }
 
+// fileLines returns the files that a run changed.
+func fileLines(ctx context.Context, d *page.Daemon, run, key string) ([]cell.Line, error) {
+	resp, err := d.DiffRun(ctx, api.DiffRunRequest{Run: run, List: true})
+	if err != nil || len(resp.List) == 0 {
+		return nil, err
+	}
+	lines := []cell.Line{cell.Of(cell.Dim, key+" opens them")}
+	for i := range resp.List {
+		f := &resp.List[i]
+		size := fmt.Sprintf("%6s %6s", fmt.Sprintf("+%d", f.Added), fmt.Sprintf("-%d", f.Deleted))
+		if f.Binary {
+			size = fmt.Sprintf("%13s", "binary")
+		}
+		name := f.Path
+		if f.From != "" {
+			name = f.From + " → " + f.Path
+		}
+		lines = append(lines, cell.Of(cell.Bold, f.Status+" ").Add(cell.Dim, size+"  ").Add(cell.Plain, name))
+	}
+	if left := resp.LeftOut.Files; left > 0 {
+		lines = append(lines, cell.Of(cell.Dim, fmt.Sprintf("and %d too large to show", left)))
+	}
+	return lines, nil
+}
+
 // messageLines returns the messages that a run got, the newest first.
 func messageLines(ctx context.Context, d *page.Daemon, run string, names map[string]string) ([]cell.Line, error) {
 	resp, err := d.ListMessages(ctx, api.ListMessagesRequest{Recipient: run, All: true})

@@ -279,9 +279,179 @@ func TestSnoozedSinks(t *testing.T) {
 	}
 	u.presses("w w w")
 	u.sees("> ◐ docs")
+	u.presses("G z")
+	u.sees("there is no alert to snooze")
 	u.changes(team()...) // it is over
 	u.sees("◐2")
 	u.seesNot("SNOOZED")
+}
+
+// A snooze can be taken back.
+func TestSnoozeTakenBack(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("w z")
+	u.did("snooze [a1] 3600000")
+	u.runs[1].SnoozedUntil = new(noon.Add(time.Hour))
+	u.changes(u.runs...)
+	u.sees("SNOOZED 1")
+	u.presses("G z")
+	u.did("snooze [a1] 1")
+	u.sees("docs is back")
+}
+
+// Those that ask come first, then what failed, is stuck, offers its work or waits, the longest first.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	runs := []api.Run{}
+	for i, l := range []agency.Label{agency.Working, agency.Stalled, agency.Waiting, agency.ReadyForReview, agency.Blocked, agency.LabelFailed, agency.NeedsInput, agency.NeedsAttention} {
+		r := run(strings.ReplaceAll(string(l), " ", "-"), l, "")
+		r.Since = noon.Add(time.Duration(i) * time.Minute)
+		runs = append(runs, r)
+	}
+	u := sit(t, 80, 40, runs...)
+	frame, at := ansi.Strip(u.m.Frame()), 0
+	for _, text := range []string{"NEEDS YOU 2", "needs-input", "needs-attention", "FAILED 1", "STUCK 2", "blocked", "stalled", "READY 1", "WAITING 1", "WORKING 1"} {
+		if i := strings.Index(frame[at:], text); i < 0 {
+			t.Fatalf("%s is not below what comes before it:\n%s", text, frame)
+		} else {
+			at += i
+		}
+	}
+	u.sees("1 of 5")
+	u.presses("w w w w w w")
+	u.sees("2 of 5", "> ◐ needs-attention")
+}
+
+// The list can be grouped by repository, session and tag. The cursor stays on its run.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	runs := team()
+	runs[2].Member = &agency.Membership{Session: "20261126-120000-abcdef12", Name: "release", Agent: "search"}
+	u := seated(t, 80, 40)
+	u.changes(runs...)
+	u.presses("o")
+	u.sees("by repository", " api 1  /home/me", " web 5  ◐2", "> ◐ auth-fix")
+	u.seesNot("NEEDS YOU")
+	u.presses("o")
+	u.sees("by session", " release 1", " no session 5")
+	u.presses("o")
+	u.sees("by tag", " nightly 1", " no tag 5", "> ◐ auth-fix")
+	u.presses("o")
+	u.sees("NEEDS YOU 2")
+}
+
+// w says when a filter hides what needs the user.
+func TestNextBehindAFilter(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.sees("1 of 2")
+	u.presses("w")
+	u.sees("2 of 2")
+	u.presses("/")
+	u.types("flaky")
+	u.presses("enter w")
+	u.sees("0 of 2, 2 hidden", "the filter hides what needs you (2): esc ends it")
+	u.presses("esc w")
+	u.sees("> ◐ auth-fix", "1 of 2")
+}
+
+// The pane takes more or less of the screen.
+func TestPaneSize(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 40)
+	rows := func() int {
+		return strings.Count(ansi.Strip(u.m.Frame()[strings.Index(u.m.Frame(), "[Screen]"):]), "\n")
+	}
+	usual := rows()
+	u.presses("> >")
+	if larger := rows(); larger <= usual {
+		t.Errorf("%d rows, before it %d", larger, usual)
+	}
+	u.presses("< < < < < <")
+	if smaller := rows(); smaller >= usual {
+		t.Errorf("%d rows, before it %d", smaller, usual)
+	}
+	u.sees("idle")
+}
+
+// Rows that scrolled off the screen come when the user scrolls up to them, or looks for a text.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	asked := []int{}
+	u.m.desk.Daemon.ShowScreen = func(_ context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
+		asked = append(asked, req.History)
+		s := screenOf("the first line", "the second line", "now")
+		if s.Above = 2; req.History == 0 {
+			s = screenOf("now")
+		}
+		return api.ShowScreenResponse{RunID: agency.RunID(req.Run), Screen: s}, nil
+	}
+	u.presses("j")
+	u.sees("now")
+	u.seesNot("the first line")
+	u.presses("+ /")
+	u.types("First")
+	u.presses("enter")
+	u.sees("First is not in what is shown here")
+	u.presses("/")
+	u.types("first")
+	u.presses("enter")
+	if line := lineWith(u.m.Frame(), "the first line"); !strings.HasPrefix(line, "\x1b[7m") {
+		t.Errorf("it is not marked: %q", line)
+	}
+	if diff := cmp.Diff([]int{0, mostHistory}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A click on the footer does what the key does, and one on a tab shows it.
+func TestClicks(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 120, 24)
+	at := func(text string) (click tea.MouseClickMsg) {
+		for y, line := range strings.Split(ansi.Strip(u.m.Frame()), "\n") {
+			if before, _, found := strings.Cut(line, text); found {
+				click = tea.MouseClickMsg{X: ansi.StringWidth(before), Y: y, Button: tea.MouseLeft}
+			}
+		}
+		return click
+	}
+	u.tell(at("allow  r"))
+	u.did("answer r_auth-fix toolu_auth-fix@" + stamp(-2*time.Minute) + " allow")
+	u.tell(at("Timeline"))
+	u.sees("[Timeline]", "run.started")
+	u.tell(at("Diff"))
+	u.sees("[Diff]", "+3     -1  login.go")
+	u.tell(at("flaky"))
+	u.sees("> ✕ flaky")
+}
+
+// In the help, / finds a key by letters of what it does.
+func TestHelpFinds(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("? j")
+	u.tell(tea.KeyPressMsg{Code: tea.KeyPgDown})
+	u.sees("Look")
+	u.presses("/")
+	u.types("hide")
+	u.sees("hide the pane")
+	u.presses("enter")
+	u.seesNot("[Screen]")
+}
+
+// The options that an agent names itself are those of its question.
+func TestNamedOptions(t *testing.T) {
+	t.Parallel()
+	r := run("tone", agency.NeedsInput, "Which tone?")
+	r.Request = &agency.Request{ID: "q9", Kind: agency.AsksQuestion, Text: "Which tone?", At: noon, Options: []string{"Short", "Long"}}
+	u := sit(t, 80, 24, r)
+	u.waits(deadKeys)
+	u.sees("1 Short  2 Long")
+	u.presses("2")
+	u.did("answer r_tone q9@" + stamp(0) + " Long")
 }
 
 // allBindings returns the keys of all screens.

@@ -155,6 +155,9 @@ func (u *user) daemon() page.Daemon {
 		ChangeQueue: func(_ context.Context, req api.ChangeQueueRequest) (api.QueueResponse, error) {
 			return api.QueueResponse{}, u.record("queue %s %s of %s", req.Change, req.Runs, req.Into)
 		},
+		InterruptRun: func(_ context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
+			return api.InterruptRunResponse{}, u.record("interrupt %s", req.Run)
+		},
 		StopRun: func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 			return api.StopRunResponse{}, u.record("stop %s", req.Run)
 		},
@@ -336,7 +339,7 @@ func team() []api.Run {
 	failed.Problem, failed.Repo, failed.Tags = "(exit 1)", "/home/me/api", []string{"nightly"}
 	search := run("search", agency.Working, "editing index.go")
 	search.Diff = &agency.ChangeSize{Files: 3, Added: 120, Deleted: 8}
-	wide := run("übersetzung", agency.ReadyForReview, "翻訳が完了しました: 界界界 strings are translated 👩‍👩‍👧 now")
+	wide := run("translate", agency.ReadyForReview, "翻訳が完了しました: 界界界 strings are translated 👩‍👩‍👧 now")
 	return []api.Run{permission("auth-fix", "npm test -- login"), question, search, failed, wide, run("idle", agency.LabelCompleted, "All done")}
 }
 

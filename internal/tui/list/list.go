@@ -1,5 +1,5 @@
-// Package list is the list of runs by how much they need a user. It draws only the rows that are
-// visible, and its cursor stays on its run whatever happens around it.
+// Package list is the list of runs, in groups and by how much they need a user. It draws only the rows
+// that are visible, and its cursor stays on its run whatever happens around it.
 package list
 
 import (
@@ -17,7 +17,8 @@ import (
 
 // List is a list of runs with a cursor and marks.
 type List struct {
-	runs   []*api.Run
+	runs   []*api.Run // by how much they need a user, or by group and then so
+	by     By
 	filter string
 	rows   []row // what is shown, the titles of groups too
 	at     int   // the row of the cursor; -1 when there are no runs
@@ -32,8 +33,10 @@ type List struct {
 // row is a run, or the title of a group when run is -1.
 type row struct {
 	run   int
-	group view.Group
+	key   string // of the group
+	title string
 	count int
+	needs int // how many of them need a user
 }
 
 // unseen is the height of a list that was not drawn yet: all of it is visible.
@@ -81,7 +84,6 @@ func (l *List) Update(ids []agency.RunID, runs []api.Run) {
 }
 
 func (l *List) set(runs []*api.Run) {
-	slices.SortStableFunc(runs, view.Compare)
 	l.runs = runs
 	there := map[agency.RunID]bool{}
 	l.repos, l.widest = false, leastName
@@ -95,8 +97,23 @@ func (l *List) set(runs []*api.Run) {
 			delete(l.marked, id)
 		}
 	}
+	l.sort()
+}
+
+// sort orders the runs and makes the rows.
+func (l *List) sort() {
+	slices.SortStableFunc(l.runs, l.by.compare)
 	l.arrange()
 }
+
+// Group groups the runs by something else.
+func (l *List) Group(by By) {
+	l.by = by
+	l.sort()
+}
+
+// Grouped returns what the runs are grouped by.
+func (l *List) Grouped() By { return l.by }
 
 // Filter shows only the runs that match.
 func (l *List) Filter(filter string) {
@@ -117,11 +134,14 @@ func (l *List) arrange() {
 		if l.filter != "" && !matches(l.filter, l.runs[i]) {
 			continue
 		}
-		if g := view.GroupOf(l.runs[i]); title < 0 || l.rows[title].group != g {
+		if key := l.by.key(l.runs[i]); title < 0 || l.rows[title].key != key {
 			title = len(l.rows)
-			l.rows = append(l.rows, row{run: -1, group: g})
+			l.rows = append(l.rows, row{run: -1, key: key, title: l.by.title(l.runs[i])})
 		}
 		l.rows[title].count++
+		if wants(l.runs[i]) {
+			l.rows[title].needs++
+		}
 		if l.runs[i].ID == l.chosen {
 			l.at = len(l.rows)
 		}
@@ -196,17 +216,39 @@ func (l *List) End(last bool) {
 	}
 }
 
+// wants reports whether a run needs the user, and the user did not put it off.
+func wants(r *api.Run) bool { return r.NeedsYou() && r.SnoozedUntil == nil }
+
 // Next moves the cursor to the next run that needs the user, around the end, or to the one before.
-// It reports whether there is one.
+// It reports whether one is shown.
 func (l *List) Next(step int) bool {
 	for i := 1; i <= len(l.rows); i++ {
 		at := ((l.at+i*step)%len(l.rows) + len(l.rows)) % len(l.rows)
-		if run := l.rows[at].run; run >= 0 && view.GroupOf(l.runs[run]) == view.GroupNeedsYou {
+		if run := l.rows[at].run; run >= 0 && wants(l.runs[run]) {
 			l.choose(at)
 			return true
 		}
 	}
 	return false
+}
+
+// Needs returns how many runs need the user, how many of them the filter hides, and the place of the
+// run at the cursor among those that it shows, from 1; 0 when that run needs nothing.
+func (l *List) Needs() (all, hidden, place int) {
+	shown := 0
+	for _, r := range l.runs {
+		if wants(r) {
+			all++
+		}
+	}
+	for i := range l.rows {
+		if run := l.rows[i].run; run >= 0 && wants(l.runs[run]) {
+			if shown++; i == l.at {
+				place = shown
+			}
+		}
+	}
+	return all, all - shown, place
 }
 
 // Go moves the cursor to a run, and reports whether it is shown.
@@ -267,10 +309,44 @@ func (l *List) Mark() {
 	l.Move(1)
 }
 
-// Unmark takes all marks away.
-func (l *List) Unmark() { clear(l.marked) }
+// MarkAll marks all runs that the filter shows or, when they are marked already, none of them.
+func (l *List) MarkAll() {
+	marked, hidden := l.Marked()
+	all := marked-hidden == l.shown()
+	for i := range l.rows {
+		if l.rows[i].run < 0 {
+			continue
+		}
+		if id := l.runs[l.rows[i].run].ID; all {
+			delete(l.marked, id)
+		} else {
+			l.marked[id] = true
+		}
+	}
+}
 
-// Targets returns the marked runs, or the one at the cursor when none is marked.
+// shown returns how many runs the filter shows.
+func (l *List) shown() int {
+	shown := 0
+	for i := range l.rows {
+		if l.rows[i].run >= 0 {
+			shown++
+		}
+	}
+	return shown
+}
+
+// Unmark takes the marks of runs away, or all of them without any.
+func (l *List) Unmark(runs ...agency.RunID) {
+	if len(runs) == 0 {
+		clear(l.marked)
+	}
+	for _, id := range runs {
+		delete(l.marked, id)
+	}
+}
+
+// Targets returns the marked runs that the filter shows, or the one at the cursor when none is marked.
 func (l *List) Targets() []api.Run {
 	if len(l.marked) == 0 {
 		if r := l.Chosen(); r != nil {
@@ -279,16 +355,21 @@ func (l *List) Targets() []api.Run {
 		return nil
 	}
 	targets := []api.Run{}
-	for i := range l.runs {
-		if l.marked[l.runs[i].ID] {
-			targets = append(targets, *l.runs[i])
+	for i := range l.rows {
+		if run := l.rows[i].run; run >= 0 && l.marked[l.runs[run].ID] {
+			targets = append(targets, *l.runs[run])
 		}
 	}
 	return targets
 }
 
-// Marked returns how many runs are marked.
-func (l *List) Marked() int { return len(l.marked) }
+// Marked returns how many runs are marked, and how many of them the filter hides.
+func (l *List) Marked() (marked, hidden int) {
+	if len(l.marked) == 0 {
+		return 0, 0
+	}
+	return len(l.marked), len(l.marked) - len(l.Targets())
+}
 
 // Len returns how many runs there are, without the filter.
 func (l *List) Len() int { return len(l.runs) }
@@ -328,18 +409,28 @@ func (l *List) Draw(width, height int, now time.Time) []cell.Line {
 
 func (l *List) title(r *row, width int) cell.Line {
 	style := cell.With(cell.Dim, "b")
-	if r.group == view.GroupNeedsYou {
+	if r.needs > 0 {
 		style = cell.With(cell.Coloured(view.Yellow), "b")
 	}
-	return cell.Of(style, " "+r.group.Title()).Add(cell.Dim, fmt.Sprintf(" %d", r.count)).Fit(width)
+	line := cell.Of(style, " "+r.title).Add(cell.Dim, fmt.Sprintf(" %d", r.count))
+	if r.needs > 0 && l.by != ByNeed {
+		line = line.Add(cell.Coloured(view.Yellow), fmt.Sprintf("  ◐%d", r.needs))
+	}
+	if l.by == ByRepository { // another can have the same name
+		line = line.Add(cell.Dim, "  "+filepath.Dir(r.key))
+	}
+	return line.Fit(width)
 }
 
-// The columns of a run.
+// The columns of a run, and how wide a list is that has the optional ones.
 const (
-	leastName   = 8
-	nameColumns = 26
-	repoColumns = 12
-	ageColumns  = 4
+	leastName    = 8
+	nameColumns  = 26
+	repoColumns  = 12
+	ageColumns   = 4
+	tokenColumns = 5
+	someRoom     = 50 // for the repository and the size of the changes
+	muchRoom     = 68 // for the tokens too
 )
 
 func (l *List) run(at, width int, now time.Time) cell.Line {
@@ -355,16 +446,19 @@ func (l *List) run(at, width int, now time.Time) cell.Line {
 	}
 	mark, name := r.Status.Mark(), min(max(width/3, leastName), nameColumns, l.widest)
 	line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.MarkColour(mark)), mark+" ").Add(cell.Plain, term.Pad(term.Fit(r.Ref(), name), name)+" ")
-	if l.repos && width >= 60 {
+	if l.repos && l.by != ByRepository && width >= someRoom {
 		repo := min(width/8, repoColumns)
 		line = line.Add(cell.Dim, term.Pad(term.Fit(term.SafeLine(filepath.Base(r.Repo)), repo), repo)+" ")
 	}
 	line = line.Add(cell.Dim, fmt.Sprintf("%*s  ", ageColumns, view.Age(now.Sub(r.Since))))
-	diff := ""
-	if r.Diff != nil && r.Diff.Files > 0 && width >= 60 {
-		diff = fmt.Sprintf(" +%d -%d", r.Diff.Added, r.Diff.Deleted)
+	size := ""
+	if r.Diff != nil && r.Diff.Files > 0 && width >= someRoom {
+		size = fmt.Sprintf(" +%d -%d", r.Diff.Added, r.Diff.Deleted)
 	}
-	line = line.Add(cell.Plain, says(r)).Fit(width-len(diff)).Add(cell.Dim, diff)
+	if width >= muchRoom && r.Usage.Known() {
+		size += fmt.Sprintf(" %*s", tokenColumns, view.Tokens(&r.Usage))
+	}
+	line = line.Add(cell.Plain, says(r)).Fit(width-len(size)).Add(cell.Dim, size)
 	if at == l.at {
 		return line.All(cell.With(cell.Reversed, "b"))
 	}

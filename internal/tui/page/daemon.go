@@ -17,6 +17,7 @@ type Daemon struct {
 	ExplainRun    func(context.Context, api.RunRequest) (api.ExplainRunResponse, error)
 	SendInput     func(context.Context, api.SendInputRequest) (api.SendInputResponse, error)
 	CreateRun     func(context.Context, api.CreateRunRequest) (api.CreateRunResponse, error)
+	InterruptRun  func(context.Context, api.RunRequest) (api.InterruptRunResponse, error)
 	StopRun       func(context.Context, api.RunRequest) (api.StopRunResponse, error)
 	ResumeRun     func(context.Context, api.ResumeRunRequest) (api.ResumeRunResponse, error)
 	RemoveRun     func(context.Context, api.RemoveRunRequest) (api.RemoveRunResponse, error)
@@ -53,7 +54,7 @@ func DaemonOf(c *api.Client) Daemon {
 	return Daemon{
 		ListRuns: asks(c, api.ListRuns), ShowScreen: asks(c, api.ShowScreen), AnswerRun: asks(c, api.AnswerRun),
 		ShowOutput: asks(c, api.ShowOutput), DiffRun: asks(c, api.DiffRun), ExplainRun: asks(c, api.ExplainRun), SendInput: asks(c, api.SendInput),
-		CreateRun: asks(c, api.CreateRun), StopRun: asks(c, api.StopRun), ResumeRun: asks(c, api.ResumeRun), RemoveRun: asks(c, api.RemoveRun),
+		CreateRun: asks(c, api.CreateRun), InterruptRun: asks(c, api.InterruptRun), StopRun: asks(c, api.StopRun), ResumeRun: asks(c, api.ResumeRun), RemoveRun: asks(c, api.RemoveRun),
 		TakeSnapshot: asks(c, api.TakeSnapshot), VerifyRun: asks(c, api.VerifyRun), MergeRun: asks(c, api.MergeRun), AddToQueue: asks(c, api.AddToQueue),
 		ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), SendComments: asks(c, api.SendComments),
 		ListEvents: asks(c, api.ListEvents), ListMessages: asks(c, api.ListMessages), AckMessages: asks(c, api.AckMessages),

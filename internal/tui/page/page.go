@@ -83,6 +83,7 @@ type Desk struct {
 	// Runner reads a runner as users write it: a kind, or the name of a custom one.
 	Runner  func(name string) (kind agency.RunnerKind, custom string)
 	Say     func(text string) tea.Cmd
+	Begin   func(id int, does string) int // shows in the first row what is being done, until an Acted ends it; id is 0, or what it returned before
 	Fail    func(err error) tea.Cmd
 	Confirm func(text string, do func() tea.Cmd) tea.Cmd
 	Later   func(d time.Duration, msg tea.Msg) tea.Cmd // ends as a message after a time
@@ -98,11 +99,13 @@ type Desk struct {
 type Acted struct {
 	Text string
 	Err  error
+	ID   int // of Begin; 0 without one
 }
 
 // Act runs an action in a command, and says what came of it.
 func (d *Desk) Act(does, done string, act func(ctx context.Context) error) tea.Cmd {
-	return tea.Batch(d.Say(does+" …"), func() tea.Msg { return Acted{Text: done, Err: act(d.Ctx)} })
+	id := d.Begin(0, does)
+	return func() tea.Msg { return Acted{Text: done, Err: act(d.Ctx), ID: id} }
 }
 
 // Finder returns what reports whether a text has a sought one in it. Capital letters count only in a

@@ -15,6 +15,7 @@ type Tab int
 // The tabs, in their order.
 const (
 	Screen Tab = iota
+	Files
 	Why
 	Log
 	Messages
@@ -22,11 +23,11 @@ const (
 )
 
 // Tabs returns all tabs.
-func Tabs() []Tab { return []Tab{Screen, Why, Log, Messages, Timeline} }
+func Tabs() []Tab { return []Tab{Screen, Files, Why, Log, Messages, Timeline} }
 
 // String returns the name of a tab.
 func (t Tab) String() string {
-	return [...]string{"Screen", "Why", "Log", "Messages", "Timeline"}[t]
+	return [...]string{"Screen", "Diff", "Why", "Log", "Messages", "Timeline"}[t]
 }
 
 // Next returns the tab some places after this one, around the end.
@@ -52,6 +53,9 @@ func (p *Pane) Show(id agency.RunID, s *agency.Screen) {
 	if p.Run != id || p.Tab != Screen {
 		p.Scroll, p.found = 0, 0
 	}
+	if p.Scroll > 0 && p.Screen.Above > 0 && s.Above > 0 {
+		p.Scroll = max(p.Scroll+len(s.Rows)-len(p.Screen.Rows), 0) // what is read stays in its place
+	}
 	p.Run, p.Screen, p.Text = id, *s, nil
 }
 
@@ -74,6 +78,9 @@ func (p *Pane) ScrollBy(rows int) {
 	}
 	p.Scroll = min(max(p.Scroll+rows, 0), max(len(p.Text)-p.height, 0))
 }
+
+// AtTop reports whether the first row is shown.
+func (p *Pane) AtTop() bool { return p.first() == 0 }
 
 // Height returns how many rows were drawn last.
 func (p *Pane) Height() int { return p.height }
