@@ -3,8 +3,8 @@ package sqlite_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"

@@ -96,7 +96,7 @@ func (m *Model) pages() []page.Binding {
 		return page.Run(func() tea.Cmd { return m.open(p()) })
 	}
 	return []page.Binding{
-		{Name: "new-run", Keys: []string{"n"}, Shown: "n", Does: "start a new run", Group: groupPages, Act: open(func() page.Page { return form.New(m.desk) })},
+		{Name: "new-run", Keys: []string{"n"}, Shown: "n", Does: "start a new run", Group: groupPages, Act: open(func() page.Page { return m.form })},
 		{Name: "inbox", Keys: []string{"A"}, Shown: "A", Does: "the inbox: alerts and messages", Group: groupPages, Act: open(func() page.Page { return inbox.New(m.desk) })},
 		{Name: "sessions", Keys: []string{"S"}, Shown: "S", Does: "the sessions, with their waves", Group: groupPages, Act: open(func() page.Page { return session.New(m.desk) })},
 		{Name: "queues", Keys: []string{"Q"}, Shown: "Q", Does: "the landing queues", Group: groupPages, Act: open(func() page.Page { return queue.New(m.desk) })},

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
+	"agency/internal/tui/form"
 	"agency/internal/tui/page"
 	"agency/internal/tui/palette"
 )
@@ -32,7 +33,8 @@ type Model struct {
 	width, height int
 	out           *os.File
 	board         *board
-	page          page.Page // nil while the list is shown
+	page          page.Page  // nil while the list is shown
+	form          *form.Page // of a new run: it keeps what the user wrote
 	helping       bool
 	helpTop       int // the first visible row of the help
 	palette       *palette.Palette
@@ -67,10 +69,12 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 func New(ctx context.Context, o Options) *Model {
 	m := &Model{width: 80, height: 24, keymap: o.Keys, out: o.Out, doing: doing{what: map[int]string{}}}
 	m.desk = &page.Desk{
-		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Later: later,
+		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Runners: o.Runners, Presets: o.Presets, Later: later,
 		Say: m.say, Begin: m.doing.begin, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key, Exec: m.exec,
 	}
 	m.board = newBoard(m.desk, o.Command, o.Views)
+	m.desk.Repos = m.board.list.Repos
+	m.form = form.New(m.desk)
 	return m
 }
 
@@ -132,10 +136,10 @@ func (m *Model) pass(msg tea.Msg) tea.Cmd {
 			cmds = append(cmds, m.changed())
 		}
 	}
-	if m.page != nil {
+	if m.page != nil && m.page != page.Page(m.form) {
 		cmds = append(cmds, m.page.Update(msg))
 	}
-	return tea.Batch(cmds...)
+	return tea.Batch(append(cmds, m.form.Update(msg))...) // also a start that the user did not wait for
 }
 
 // changed reads the page again, now or a little later.

@@ -245,10 +245,60 @@ func TestForm(t *testing.T) {
 	u.tell(tea.PasteMsg{Content: "-2"})
 	u.presses("tab tab tab tab tab tab")
 	u.tell(tea.PasteMsg{Content: ": all of it\nand more\n"})
-	u.sees("fix it: all of it", "3 lines")
+	u.presses("enter")
+	u.types("please")
+	u.sees("fix it: all of it", "              and more", "              please")
+	u.presses("tab")
+	u.sees("prompt      fix it: all of it  … 4 lines")
 	u.tell(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl})
-	u.did("create {Path: Text:fix it: all of it\nand more\n} in /home/me/web")
+	u.did("create {Path: Text:fix it: all of it\nand more\n\nplease} in /home/me/web")
 	u.sees("> ● fixer-2", "fixer-2 started")
+}
+
+// A row offers what it most likely holds, and esc keeps the form for the next time.
+func TestFormChoices(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	choose := func(key rune) { u.tell(tea.KeyPressMsg{Code: key, Mod: tea.ModCtrl}) }
+	u.presses("n tab")
+	u.sees("ctrl-n: /home/me/api, /home/me/web")
+	choose('n')
+	u.presses("tab tab")
+	choose('n')
+	u.sees("preset      reviewer")
+	u.presses("tab")
+	choose('p')
+	u.sees("runner      codex", "ctrl-n: claude_code, codex")
+	choose('n')
+	choose('n')
+	u.sees("runner      claude_code")
+	u.presses("tab")
+	u.sees("ctrl-n: main, next")
+	u.presses("esc")
+	u.sees("> ◐ auth-fix")
+	u.presses("n")
+	u.sees("preset      reviewer", "runner      claude_code", "> base")
+}
+
+// A run that starts while the user is elsewhere does not take them away from there.
+func TestFormLeftWhileItStarts(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("n")
+	u.types("fix it")
+	_, start := u.m.Update(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl})
+	u.presses("esc A")
+	u.do(start)
+	u.sees("inbox 2")
+	u.did("create {Path: Text:fix it} in /home/me/web")
+	u.presses("q n")
+	u.sees("prompt       ")
+	u.types("next")
+	u.refuse = agency.Errorf(agency.CodeNotGitRepo, "web is in no repository")
+	_, start = u.m.Update(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl})
+	u.presses("esc")
+	u.do(start)
+	u.sees("web is in no repository", "> ◐ auth-fix")
 }
 
 // A plan is checked, and its session starts after a y.
@@ -333,5 +383,5 @@ func TestHabits(t *testing.T) {
 	u = seated(t, 80, 24)
 	u.presses("n")
 	u.tell(tea.PasteMsg{Content: "line one\rline two\r\nline three"})
-	u.sees("3 lines")
+	u.sees("line one ", "              line two ", "              line three ")
 }

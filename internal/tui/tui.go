@@ -28,7 +28,9 @@ type Options struct {
 	Keys   page.Keymap
 	Views  map[string]string // filters of the list, by name
 	// Runner reads a runner as users write it: a kind, or the name of a custom one.
-	Runner func(name string) (kind agency.RunnerKind, custom string)
+	Runner  func(name string) (kind agency.RunnerKind, custom string)
+	Runners []string // that the user can name
+	Presets []string // of the configuration
 	// Command returns a command of this program, to be run on the terminal.
 	Command func(args ...string) *exec.Cmd
 	// Away, if it is not nil, carries what keeps the daemon from answering, in words, and "" when it

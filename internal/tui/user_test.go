@@ -41,7 +41,7 @@ func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 	u := &user{t: t, now: noon, home: t.TempDir(), runs: runs, screens: map[agency.RunID]agency.Screen{}}
 	u.m = New(t.Context(), Options{
 		Daemon: u.daemon(), Now: func() time.Time { return u.now },
-		Dir: "/home/me/web", Env: []string{"EDITOR=vi"}, Runner: func(name string) (agency.RunnerKind, string) { return agency.RunnerKind(name), "" },
+		Dir: "/home/me/web", Env: []string{"EDITOR=vi"}, Runner: func(name string) (agency.RunnerKind, string) { return agency.RunnerKind(name), "" }, Runners: []string{"claude_code", "codex"}, Presets: []string{"reviewer"},
 		Command: func(args ...string) *exec.Cmd { return exec.Command("agency", args...) },
 	})
 	u.m.desk.Later = func(_ time.Duration, msg tea.Msg) tea.Cmd {
@@ -145,6 +145,9 @@ func (u *user) daemon() page.Daemon {
 		},
 		RetrySession: func(_ context.Context, req api.RetrySessionRequest) (api.RetrySessionResponse, error) {
 			return api.RetrySessionResponse{}, u.record("retry %s", req.Session)
+		},
+		ListRefs: func(context.Context, api.RefsRequest) (api.RefsResponse, error) {
+			return api.RefsResponse{Names: []string{"main", "next"}}, nil
 		},
 		ListQueue: func(context.Context, api.ListQueueRequest) (api.QueueResponse, error) {
 			return api.QueueResponse{Entries: []api.QueueItem{

@@ -131,8 +131,10 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	to := d.Err
 	d.Err = io.Discard
 	defer func() { d.Err = to }()
+	runners, _ := d.CompleteRunners(cmd, nil, "")
+	presets, _ := d.CompletePresets(cmd, nil, "")
 	return tui.Run(ctx, tui.Options{
-		Daemon: page.DaemonOf(client), In: d.In, Out: terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Keys: keys, Views: cfg.TUI.Views,
+		Daemon: page.DaemonOf(client), In: d.In, Out: terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Runners: runners, Presets: presets, Keys: keys, Views: cfg.TUI.Views,
 		Command: commands(ctx, d, program),
 	})
 }

@@ -67,7 +67,10 @@ func (f *Field) Press(key tea.KeyPressMsg) bool {
 
 // Insert types a text, which may be pasted: it becomes one line.
 func (f *Field) Insert(text string) {
-	added := []rune(strings.Join(strings.FieldsFunc(term.SafeText(text), func(r rune) bool { return r == '\n' || r == '\t' }), " "))
+	f.insert([]rune(strings.Join(strings.FieldsFunc(term.SafeText(text), func(r rune) bool { return r == '\n' || r == '\t' }), " ")))
+}
+
+func (f *Field) insert(added []rune) {
 	f.text = append(f.text[:f.at:f.at], append(added, f.text[f.at:]...)...)
 	f.at += len(added)
 }

@@ -2,7 +2,6 @@
 package form
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"agency/internal/tui/cell"
 	"agency/internal/tui/field"
 	"agency/internal/tui/page"
-	"agency/internal/view"
 )
 
 // The rows of the form.
@@ -34,17 +32,19 @@ const (
 // Page is the form for a new run, or for the session of a plan.
 type Page struct {
 	desk     *page.Desk
+	task     field.Area // the prompt
 	fields   [rows]field.Field
-	long     string // the prompt, when it has several lines: only the editor changes it
+	refs     []string // of the repository, those with the newest commits first
 	at       int
 	starting bool
+	left     bool // the user went back to the list
 	problem  string
 	check    *check // of the plan, until the next key
 }
 
 // New returns an empty form for the repository of the dashboard's folder.
 func New(desk *page.Desk) *Page {
-	p := &Page{desk: desk}
+	p := &Page{desk: desk, task: field.NewArea("")}
 	p.fields[repository] = field.New(desk.Dir)
 	return p
 }
@@ -55,9 +55,9 @@ func labels() [rows][2]string {
 		{"repository", "a folder in it"},
 		{"name", "empty: from the prompt"},
 		{"preset", "of the configuration; empty: none"},
-		{"runner", "claude_code, codex …; empty: as configured"},
+		{"runner", "empty: as configured"},
 		{"base", "a branch or commit; empty: what is checked out"},
-		{"sandbox", "worktree, landlock, process or container; empty: as configured"},
+		{"sandbox", "empty: as configured"},
 		{"plan", "a file or folder, for a session of agents in place of a prompt"},
 	}
 }
@@ -71,6 +71,7 @@ type (
 		text string
 		err  error
 	}
+	refsMsg    struct{ names []string }
 	startedMsg struct {
 		run api.Run
 		err error
@@ -81,7 +82,25 @@ type (
 func (p *Page) Title() string { return "new run" }
 
 // Open implements page.Page.
-func (p *Page) Open() tea.Cmd { return nil }
+func (p *Page) Open() tea.Cmd {
+	p.left = false
+	return p.readRefs()
+}
+
+// readRefs reads what a run in the repository of the form can start from.
+func (p *Page) readRefs() tea.Cmd {
+	d, ctx, dir := &p.desk.Daemon, p.desk.Ctx, p.value(repository)
+	if dir == "" {
+		dir = p.desk.Dir
+	}
+	return func() tea.Msg {
+		resp, err := d.ListRefs(ctx, api.RefsRequest{Dir: dir})
+		if err != nil {
+			return refsMsg{} // there is nothing to offer; the start says what is wrong
+		}
+		return refsMsg{resp.Names}
+	}
+}
 
 // Changed implements page.Page.
 func (p *Page) Changed() tea.Cmd { return nil }
@@ -90,54 +109,66 @@ func (p *Page) Changed() tea.Cmd { return nil }
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the form of a new run"
 	return []page.Binding{
-		{Keys: []string{"tab", "enter"}, Shown: "tab", Does: "the next row", Group: group, Act: page.Do(func() { p.move(1) })},
-		{Keys: []string{"shift+tab"}, Shown: "shift-tab", Does: "the row before", Group: group, Act: page.Do(func() { p.move(-1) })},
+		{Keys: []string{"tab"}, Shown: "tab", Does: "the next row", Group: group, Act: page.Run(func() tea.Cmd { return p.move(1) })},
+		{Keys: []string{"shift+tab"}, Shown: "shift-tab", Does: "the row before", Group: group, Act: page.Run(func() tea.Cmd { return p.move(-1) })},
+		{Keys: []string{"enter"}, Shown: "enter", Does: "a new line of the prompt; else the next row", Group: group, Act: page.Run(func() tea.Cmd { return p.move(1) })},
+		{Keys: []string{"ctrl+n", "ctrl+p"}, Shown: "ctrl-n, ctrl-p", Does: "the next choice of the row, or the one before", Group: group, Act: func(key string) tea.Cmd { return p.choose(key) }},
 		{Keys: []string{"ctrl+g"}, Shown: "ctrl-g", Does: "write the prompt in $EDITOR", Group: group, Act: page.Run(p.edit)},
 		{Keys: []string{"ctrl+s"}, Shown: "ctrl-s", Does: "start the run, or check the plan and start it after a y", Group: group, Act: page.Run(p.start)},
 	}
 }
 
-func (p *Page) move(by int) { p.at = (p.at + by + rows) % rows }
+// move goes to another row.
+func (p *Page) move(by int) tea.Cmd {
+	was := p.at
+	p.at = (p.at + by + rows) % rows
+	if was == repository {
+		return p.readRefs()
+	}
+	return nil
+}
 
 // Type implements page.Page.
 func (p *Page) Type(key tea.KeyPressMsg) tea.Cmd {
 	p.check = nil
-	switch key.String() {
-	case "esc":
+	name := key.String()
+	switch {
+	case name == "esc":
+		p.left = true
 		return p.desk.Leave()
-	case "ctrl+s":
+	case name == "ctrl+s":
 		return p.start()
-	case "ctrl+g":
+	case name == "ctrl+g":
 		return p.edit()
-	case "tab", "down", "enter":
-		p.move(1)
-	case "shift+tab", "up":
-		p.move(-1)
-	default:
-		if p.at == prompt && p.long != "" {
-			return p.problemIs("the prompt has several lines: ctrl-g opens it again")
-		}
+	case name == "tab":
+		return p.move(1)
+	case name == "shift+tab":
+		return p.move(-1)
+	case name == "ctrl+n" || name == "ctrl+p":
+		return p.choose(name)
+	case p.at == prompt && p.task.Press(key):
+		return nil
+	case name == "down" || name == "enter":
+		return p.move(1)
+	case name == "up":
+		return p.move(-1)
+	case p.at != prompt:
 		p.fields[p.at].Press(key)
 	}
 	return nil
 }
 
-// Paste implements page.Page: a prompt of several lines stays as it is.
+// Paste implements page.Page.
 func (p *Page) Paste(text string) {
-	if p.at == prompt && strings.Contains(strings.TrimSpace(text), "\n") {
-		p.long = p.text() + text
+	if p.at == prompt {
+		p.task.Insert(text)
 		return
 	}
 	p.fields[p.at].Insert(text)
 }
 
 // text returns the prompt.
-func (p *Page) text() string {
-	if p.long != "" {
-		return p.long
-	}
-	return p.fields[prompt].Text()
-}
+func (p *Page) text() string { return strings.TrimSpace(p.task.Text()) }
 
 // edit opens the prompt in the user's editor: first the file is made, then the editor has the
 // terminal, and then the file is read.
@@ -181,17 +212,21 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		if msg.err != nil {
 			return p.problemIs(agency.AsError(msg.err).Message)
 		}
-		text := strings.TrimSpace(msg.text)
-		p.long, p.fields[prompt] = "", field.New(text)
-		if strings.Contains(text, "\n") {
-			p.long = text
-		}
+		p.task = field.NewArea("")
+		p.task.Insert(strings.TrimSpace(msg.text))
+	case refsMsg:
+		p.refs = msg.names
 	case startedMsg:
 		p.starting = false
 		if msg.err != nil {
 			return p.failed(msg.err)
 		}
-		return tea.Batch(p.desk.Say(msg.run.Ref()+" started"), p.desk.Go(msg.run.ID))
+		p.task, p.fields[name] = field.NewArea(""), field.New("") // the next run gets the rest of the form
+		said := p.desk.Say(msg.run.Ref() + " started")
+		if p.left {
+			return said
+		}
+		return tea.Batch(said, p.desk.Go(msg.run.ID))
 	case checkedMsg:
 		return p.checked(&msg)
 	case begunMsg:
@@ -216,7 +251,7 @@ func (p *Page) start() tea.Cmd {
 		return nil
 	case p.value(planFile) != "":
 		return p.checkPlan()
-	case strings.TrimSpace(p.text()) == "":
+	case p.text() == "":
 		p.at = prompt
 		return p.problemIs("the agent needs a prompt")
 	}
@@ -238,43 +273,11 @@ func (p *Page) start() tea.Cmd {
 // Typing implements page.Page: the form takes all keys.
 func (p *Page) Typing(width int) cell.Line {
 	line := cell.Of(cell.Plain, " ")
-	for _, k := range [][2]string{{"tab", "next"}, {"ctrl-g", "$EDITOR"}, {"ctrl-s", "start"}, {"esc", "back"}} {
+	for _, k := range [][2]string{{"tab", "next"}, {"ctrl-g", "$EDITOR"}, {"ctrl-s", "start"}, {"esc", "back; the form stays as it is"}} {
 		line = line.Add(cell.Bold, k[0]).Add(cell.Dim, " "+k[1]+"  ")
 	}
 	if p.starting {
 		line = cell.Of(cell.Bold, " starting …")
 	}
 	return line.Fit(width)
-}
-
-// Draw implements page.Page.
-func (p *Page) Draw(width, height int) []cell.Line {
-	if p.check != nil {
-		return page.Fill(p.check.draw(width), width, height)
-	}
-	lines := []cell.Line{}
-	for i, label := range labels() {
-		lead := "  "
-		if i == p.at {
-			lead = "> "
-		}
-		head := lead + term.Pad(label[0], 11) + " "
-		switch {
-		case i == prompt && p.long != "":
-			first, _, _ := strings.Cut(p.long, "\n")
-			lines = append(lines, cell.Of(cell.Bold, head).Add(cell.Plain, first).Add(cell.Dim, fmt.Sprintf("  … %d lines", strings.Count(p.long, "\n")+1)))
-		case i == p.at:
-			lines = append(lines, p.fields[i].Draw(head, width))
-		default:
-			lines = append(lines, cell.Of(cell.Bold, head).Add(cell.Plain, p.fields[i].Text()))
-		}
-		if i == p.at || p.problem == "" && p.fields[i].Text() == "" && (i != prompt || p.long == "") {
-			lines = append(lines, cell.Of(cell.Dim, strings.Repeat(" ", 14)+label[1]))
-		}
-	}
-	if p.problem != "" {
-		lines = append(lines, cell.Of(cell.Plain, ""))
-		lines = append(lines, cell.Wrap(cell.With(cell.Coloured(view.Red), "b"), p.problem, 2, width, 6)...)
-	}
-	return page.Fill(lines, width, height)
 }

@@ -34,7 +34,7 @@ type (
 // checkPlan reads the plan that the form names, and starts nothing.
 func (p *Page) checkPlan() tea.Cmd {
 	for _, row := range []int{prompt, preset, runner, sandbox} {
-		if row == prompt && strings.TrimSpace(p.text()) != "" || row != prompt && p.value(row) != "" {
+		if row == prompt && p.text() != "" || row != prompt && p.value(row) != "" {
 			return p.problemIs(fmt.Sprintf("a plan says the %s of each agent itself: empty one of the two", labels()[row][0]))
 		}
 	}
@@ -57,6 +57,9 @@ func (p *Page) checked(msg *checkedMsg) tea.Cmd {
 	if msg.err != nil {
 		return p.failed(msg.err)
 	}
+	if p.left {
+		return nil
+	}
 	p.check = &msg.check
 	if p.check.resp.Refused != nil {
 		return nil
@@ -77,7 +80,11 @@ func (p *Page) begun(msg *begunMsg) tea.Cmd {
 	if msg.err != nil {
 		return p.failed(msg.err)
 	}
-	return tea.Batch(p.desk.Say(session.Name(&msg.session)+" started"), p.desk.Open(session.New(p.desk)))
+	said := p.desk.Say(session.Name(&msg.session) + " started")
+	if p.left {
+		return said
+	}
+	return tea.Batch(said, p.desk.Open(session.New(p.desk)))
 }
 
 func agents(n int) string {
@@ -123,8 +130,12 @@ func (c *check) agent(i int) cell.Line {
 	return line
 }
 
-// failed shows an error and its way out.
+// failed shows an error and its way out: in the form, and also where the user is by now.
 func (p *Page) failed(err error) tea.Cmd {
+	if p.left {
+		_ = p.problemIs(agency.AsError(err).Message)
+		return p.desk.Fail(err)
+	}
 	e := agency.AsError(err)
 	return p.problemIs(strings.TrimSpace(e.Message + "\n" + e.Hint))
 }

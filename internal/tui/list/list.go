@@ -4,6 +4,7 @@ package list
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -267,6 +268,15 @@ func (l *List) Names() map[string]string {
 		names[string(l.runs[i].ID)] = l.runs[i].Ref()
 	}
 	return names
+}
+
+// Repos returns the repositories of the runs, by the alphabet.
+func (l *List) Repos() []string {
+	repos := map[string]bool{}
+	for i := range l.runs {
+		repos[l.runs[i].Repo] = true
+	}
+	return slices.Sorted(maps.Keys(repos))
 }
 
 // Find returns a run, also one that the filter hides; nil when there is none.

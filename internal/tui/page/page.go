@@ -82,6 +82,9 @@ type Desk struct {
 	Config string
 	// Runner reads a runner as users write it: a kind, or the name of a custom one.
 	Runner  func(name string) (kind agency.RunnerKind, custom string)
+	Runners []string        // that the user can name
+	Presets []string        // of the configuration
+	Repos   func() []string // of the runs of the list, by the alphabet
 	Say     func(text string) tea.Cmd
 	Begin   func(id int, does string) int // shows in the first row what is being done, until an Acted ends it; id is 0, or what it returned before
 	Fail    func(err error) tea.Cmd

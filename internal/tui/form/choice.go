@@ -1,0 +1,54 @@
+package form
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"agency"
+	"agency/internal/tui/field"
+)
+
+// choices returns what a row is most likely to hold; none for a row with a text of its own.
+func (p *Page) choices(row int) []string {
+	switch row {
+	case repository:
+		return p.desk.Repos()
+	case preset:
+		return p.desk.Presets
+	case runner:
+		return p.desk.Runners
+	case base:
+		return p.refs
+	case sandbox:
+		levels := []string{}
+		for _, level := range agency.SandboxLevels() {
+			levels = append(levels, string(level))
+		}
+		return levels
+	default:
+		return nil
+	}
+}
+
+// choose puts the next choice into the row at the cursor or, with ctrl-p, the one before. After the
+// last one the row is empty.
+func (p *Page) choose(key string) tea.Cmd {
+	choices := p.choices(p.at)
+	if len(choices) == 0 {
+		return nil
+	}
+	step := 1
+	if key == "ctrl+p" {
+		step = -1
+	}
+	n := len(choices) + 1 // with the empty one, at 0
+	at := slices.Index(choices, p.value(p.at)) + 1
+	at = ((at+step)%n + n) % n
+	text := ""
+	if at > 0 {
+		text = choices[at-1]
+	}
+	p.fields[p.at] = field.New(text)
+	return nil
+}
