@@ -77,8 +77,9 @@ func (o *listOptions) watchList(ctx context.Context) error {
 		}
 		if stale = asked; !asked {
 			asked = true
+			req := w.request(o) // of what is chosen now: a key can change it
 			go func() {
-				resp, err := o.list(ctx, client, w.request(o))
+				resp, err := o.list(ctx, client, req)
 				lists <- listed{resp, err}
 			}()
 		}
