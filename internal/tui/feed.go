@@ -38,7 +38,7 @@ type (
 
 // fields are those of a run that the dashboard shows.
 func fields() []string {
-	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until", "session"}
+	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "type", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until", "session"}
 }
 
 // changed asks for a run, or for all when it is empty: now, or when the answer that is awaited has

@@ -327,6 +327,7 @@ func TestOrder(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	runs := team()
+	runs[3].Tags, runs[3].Type = []string{"nightly", "batch"}, "batch" // its type is no group
 	runs[2].Member = &agency.Membership{Session: "20261126-120000-abcdef12", Name: "release", Agent: "search"}
 	u := seated(t, 80, 40)
 	u.changes(runs...)

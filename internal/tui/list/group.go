@@ -17,7 +17,7 @@ const (
 	ByNeed By = iota // how much they need a user
 	ByRepository
 	BySession
-	ByTag // the first of a run's tags, by the alphabet
+	ByTag // the first of a run's tags that is not its type, by the alphabet
 )
 
 // Next returns what comes after it, around the end.
@@ -50,11 +50,21 @@ func (b By) key(r *api.Run) string {
 		return r.Repo
 	case b == BySession && r.Member != nil:
 		return cmp.Or(r.Member.Name, string(r.Member.Session))
-	case b == ByTag && len(r.Tags) > 0:
-		return slices.Min(r.Tags)
+	case b == ByTag:
+		return tag(r)
 	default:
 		return ""
 	}
+}
+
+// tag returns the tag that a run is grouped by. Every run has its type for a tag too, which groups
+// nothing.
+func tag(r *api.Run) string {
+	tags := slices.DeleteFunc(slices.Sorted(slices.Values(r.Tags)), func(tag string) bool { return tag == r.Type })
+	if len(tags) == 0 {
+		return ""
+	}
+	return tags[0]
 }
 
 // compare returns a negative number when a comes before b in the list: by the name of its group, those
