@@ -34,14 +34,14 @@ demo: deps ## start three scripted agents on a clone of this repository and watc
 	@$(MAKE) -s build
 	@sh scripts/demo.sh bin/agency
 
-# One package at a time: each drives terminals and processes of its own, which wants a whole small machine.
+# Two packages at a time: their tests mostly wait for terminals and processes. More would want a larger machine.
 .PHONY: test
 test: deps ## run all tests
-	CGO_ENABLED=0 $(GO) test -p 1 -parallel 4 -count=1 -timeout 20m ./...
+	CGO_ENABLED=0 $(GO) test -p 2 -parallel 4 -count=1 -timeout 20m ./...
 
 .PHONY: race
 race: deps ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -p 1 -parallel 4 -race -count=1 -timeout 40m ./...
+	CGO_ENABLED=1 $(GO) test -p 2 -parallel 4 -race -count=1 -timeout 40m ./...
 
 .PHONY: conformance
 conformance: deps ## run the real coding agents under agency (installs them with npm)
