@@ -249,7 +249,7 @@ while :; do i=$((i+1)); echo "● Bash(go test -run Test$i ./...)"; sleep 0.05; 
 		if err := d.press("q"); err != nil {
 			return err
 		}
-		if _, err := d.until(ctx, "allow"); err != nil { // in the keys of the list
+		if _, err := d.until(ctx, "attach"); err != nil { // in the keys of the list
 			return err
 		}
 	}
