@@ -280,7 +280,11 @@ func (b *board) next(step int) tea.Cmd {
 // regroup groups the list by the next of what it can be grouped by.
 func (b *board) regroup() tea.Cmd {
 	b.list.Group(b.list.Grouped().Next())
-	return b.desk.Say("grouped by " + b.list.Grouped().String())
+	said := b.desk.Say("grouped by " + b.list.Grouped().String())
+	if b.list.Grouped() == list.BySession {
+		return tea.Batch(said, b.changed("")) // what is listed does not tell the sessions
+	}
+	return said
 }
 
 // startReply begins a reply in the words of the user.

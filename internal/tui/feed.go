@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/list"
 )
 
 // feed asks for the runs that changed: once for many changes, and the less often the longer an
@@ -38,7 +39,7 @@ type (
 
 // fields are those of a run that the dashboard shows.
 func fields() []string {
-	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "type", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until", "session"}
+	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "type", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until"}
 }
 
 // changed asks for a run, or for all when it is empty: now, or when the answer that is awaited has
@@ -56,14 +57,17 @@ func (b *board) changed(run agency.RunID) tea.Cmd {
 
 func (b *board) fetch() tea.Cmd {
 	req := api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed}
+	if b.list.Grouped() == list.BySession { // which costs the daemon a look for each answer
+		req.Fields = append(req.Fields, "session")
+	}
 	if !b.feed.all && len(b.feed.runs) <= mostChanged {
 		req.RunIDs = slices.Sorted(maps.Keys(b.feed.runs))
 	}
 	b.feed = feed{asked: true, runs: map[agency.RunID]bool{}}
-	ctx, list := b.desk.Ctx, b.desk.Daemon.ListRuns
+	ctx, listRuns := b.desk.Ctx, b.desk.Daemon.ListRuns
 	return func() tea.Msg {
 		begun := time.Now()
-		resp, err := list(ctx, req)
+		resp, err := listRuns(ctx, req)
 		return runsMsg{req.RunIDs, resp, err, time.Since(begun)}
 	}
 }

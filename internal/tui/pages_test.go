@@ -32,6 +32,17 @@ func TestInbox(t *testing.T) {
 	u.sees("auth-fix: there is no alert to snooze")
 }
 
+// Enter on an alert about a session goes to the session.
+func TestInboxSession(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.m.desk.Daemon.ListAlerts = func(context.Context, api.ListAlertsRequest) (api.ListAlertsResponse, error) {
+		return api.ListAlertsResponse{Alerts: []api.Alert{{ID: "a9", Kind: agency.AlertSessionFailed, SessionID: "s2", SessionName: "older", OpenedAt: noon}}}, nil
+	}
+	u.presses("A enter")
+	u.sees("sessions 2", ">✕ older")
+}
+
 // What an alert or a message says can be read whole, with the command that deals with an alert. What
 // the user acknowledges leaves the list, and the cursor stays in it.
 func TestInboxText(t *testing.T) {
@@ -199,6 +210,9 @@ func TestQueue(t *testing.T) {
 	u.sees("queue     paused; continue: agency queue resume")
 	u.presses("r t D y")
 	u.did("queue hold [idle] of main", "queue resume [flaky] of main", "queue retry [flaky] of main", "queue remove [flaky] of main")
+	u.presses("p")
+	u.did("queue of main in /home/me/api paused false")
+	u.sees("the queue of main continues")
 	u.presses("enter")
 	u.sees("> ✕ flaky")
 }

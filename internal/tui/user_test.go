@@ -161,6 +161,9 @@ func (u *user) daemon() page.Daemon {
 		InterruptRun: func(_ context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
 			return api.InterruptRunResponse{}, u.record("interrupt %s", req.Run)
 		},
+		PauseQueue: func(_ context.Context, req api.PauseQueueRequest) (api.QueueResponse, error) {
+			return api.QueueResponse{}, u.record("queue of %s in %s paused %t", req.Into, req.Dir, !req.Resume)
+		},
 		StopRun: func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 			return api.StopRunResponse{}, u.record("stop %s", req.Run)
 		},

@@ -13,6 +13,7 @@ import (
 	"agency/internal/cli/term"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/page"
+	"agency/internal/tui/session"
 	"agency/internal/view"
 )
 
@@ -178,11 +179,15 @@ func (p *Page) snooze() tea.Cmd {
 }
 
 func (p *Page) visit() tea.Cmd {
-	run := p.chosen().run()
-	if run == "" {
-		return p.desk.Say("it is about no run")
+	it := p.chosen()
+	switch run := it.run(); {
+	case run != "":
+		return p.desk.Go(run)
+	case it.alert != nil && it.alert.SessionID != "":
+		return p.desk.Open(session.At(p.desk, it.alert.SessionID))
+	default:
+		return p.desk.Say("it is about no run and no session")
 	}
-	return p.desk.Go(run)
 }
 
 // Bindings implements page.Page.
@@ -190,7 +195,7 @@ func (p *Page) Bindings() []page.Binding {
 	const group = "In the inbox"
 	now := func() (*page.Cursor, int) { return &p.cursor, len(p.items) }
 	return append(append(page.MoveKeys(group, "item", now, nil), p.pane.Keys(group)...),
-		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run that it is about", Short: "run", Group: group, Act: page.Run(p.visit)},
+		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to the run or the session that it is about", Short: "open", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Name: "acknowledge", Keys: []string{"a"}, Shown: "a", Does: "acknowledge it", Short: "acknowledge", Group: group, Act: page.Run(p.acknowledge)},
 		page.Binding{Name: "clear", Keys: []string{"*"}, Shown: "*", Does: "acknowledge all, after a y", Group: group, Act: page.Run(p.acknowledgeAll)},
 		page.Binding{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of this alert for an hour", Short: "snooze", Group: group, Act: page.Run(p.snooze)},

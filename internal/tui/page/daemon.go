@@ -45,6 +45,7 @@ type Daemon struct {
 	ListRefs      func(context.Context, api.RefsRequest) (api.RefsResponse, error)
 	ListQueue     func(context.Context, api.ListQueueRequest) (api.QueueResponse, error)
 	ChangeQueue   func(context.Context, api.ChangeQueueRequest) (api.QueueResponse, error)
+	PauseQueue    func(context.Context, api.PauseQueueRequest) (api.QueueResponse, error)
 	// Follow calls changed after every event, with the run that it is about; with none at the start
 	// and when it is about more. It calls again when another daemon answers.
 	Follow func(ctx context.Context, changed func(agency.RunID), again func()) error
@@ -63,7 +64,7 @@ func DaemonOf(c *api.Client) Daemon {
 		ListSessions: asks(c, api.ListSessions), ShowSession: asks(c, api.ShowSession),
 		PlanSession: asks(c, api.PlanSession), StartSession: asks(c, api.StartSession), PauseSession: asks(c, api.PauseSession),
 		ResumeSession: asks(c, api.ResumeSession), CancelSession: asks(c, api.CancelSession), RetrySession: asks(c, api.RetrySession),
-		ListRefs: asks(c, api.ListRefs), ListQueue: asks(c, api.ListQueue), ChangeQueue: asks(c, api.ChangeQueue),
+		ListRefs: asks(c, api.ListRefs), ListQueue: asks(c, api.ListQueue), ChangeQueue: asks(c, api.ChangeQueue), PauseQueue: asks(c, api.PauseQueue),
 		Follow: func(ctx context.Context, changed func(agency.RunID), again func()) error {
 			return follow(ctx, c, changed, again)
 		},

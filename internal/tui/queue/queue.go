@@ -2,6 +2,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -102,6 +103,27 @@ func (p *Page) change(change, done string) func(string) tea.Cmd {
 	}
 }
 
+// pause pauses the queue of the chosen entry, or has it continue.
+func (p *Page) pause() tea.Cmd {
+	item := p.chosen()
+	if item == nil {
+		return p.desk.Say("there is no entry")
+	}
+	d, e, env, config := &p.desk.Daemon, item.Entry, p.desk.Env, p.desk.Config
+	does, done, resume := "pausing", "is paused", p.queueOf(&e).Paused
+	if resume {
+		does, done = "resuming", "continues"
+	}
+	return p.desk.Act(does+" the queue of "+e.Target, "the queue of "+e.Target+" "+done, func(ctx context.Context) error {
+		runs, err := d.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{e.RunID}})
+		if err != nil || len(runs.Runs) == 0 {
+			return cmp.Or(err, error(agency.Errorf(agency.CodeRunNotFound, "%s is gone", e.Run)))
+		}
+		_, err = d.PauseQueue(ctx, api.PauseQueueRequest{Dir: runs.Runs[0].Repo, Into: e.Target, Resume: resume, Env: env, Config: config})
+		return err
+	})
+}
+
 func (p *Page) visit() tea.Cmd {
 	if e := p.chosen(); e != nil {
 		return p.desk.Go(e.Entry.RunID)
@@ -117,6 +139,7 @@ func (p *Page) Bindings() []page.Binding {
 		page.Binding{Name: "open", Keys: []string{"enter"}, Shown: "enter", Does: "to its run", Short: "run", Group: group, Act: page.Run(p.visit)},
 		page.Binding{Name: "hold", Keys: []string{"h"}, Shown: "h", Does: "hold it", Short: "hold", Group: group, Act: p.change("hold", "is held")},
 		page.Binding{Name: "release", Keys: []string{"r"}, Shown: "r", Does: "resume it", Short: "resume", Group: group, Act: p.change("resume", "continues")},
+		page.Binding{Name: "pause", Keys: []string{"p"}, Shown: "p", Does: "pause its whole queue, or have it continue", Short: "pause", Group: group, Act: page.Run(p.pause)},
 		page.Binding{Name: "retry", Keys: []string{"t"}, Shown: "t", Does: "try it again", Short: "retry", Group: group, Act: p.change("retry", "is tried again")},
 		page.Binding{Name: "drop", Keys: []string{"D"}, Shown: "D", Does: "take it out of the queue, after a y", Group: group, Act: p.change("remove", "is out of the queue")},
 	)

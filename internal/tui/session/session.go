@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
 	"agency/internal/tui/page"
@@ -28,6 +29,7 @@ type Page struct {
 	agents   []*api.SessionAgent     // those of shown, in the order of the list
 	agent    page.Cursor             // in agents
 	inside   bool                    // the keys move the cursor in agents
+	wanted   agency.SessionID        // the cursor goes there with the first list
 	pane     page.Pane
 }
 
@@ -44,6 +46,9 @@ type (
 
 // New returns the sessions.
 func New(desk *page.Desk) *Page { return &Page{desk: desk} }
+
+// At returns the sessions, with the cursor on one of them.
+func At(desk *page.Desk, id agency.SessionID) *Page { return &Page{desk: desk, wanted: id} }
 
 // Title implements page.Page.
 func (p *Page) Title() string { return fmt.Sprintf("sessions %d", len(p.sessions)) }
@@ -67,10 +72,13 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		if msg.err != nil {
 			return p.desk.Fail(msg.err)
 		}
-		was := p.chosen()
-		p.sessions, p.loaded = msg.sessions, true
+		at := p.wanted
+		if was := p.chosen(); was != nil {
+			at = was.ID
+		}
+		p.sessions, p.loaded, p.wanted = msg.sessions, true, ""
 		for i := range p.sessions {
-			if was != nil && p.sessions[i].ID == was.ID {
+			if p.sessions[i].ID == at {
 				p.cursor.At = i
 			}
 		}

@@ -1,0 +1,43 @@
+package page
+
+import (
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"agency/internal/cli/term"
+	"agency/internal/tui/cell"
+	"agency/internal/view"
+)
+
+// factIndent is where the texts of facts begin.
+const factIndent = 11
+
+// Fact returns rows with a text, whole, behind what it is; none without a text.
+func Fact(name, text string, width int) []cell.Line {
+	if text == "" {
+		return nil
+	}
+	lines := cell.Wrap(cell.Plain, text, factIndent, width, 0)
+	lines[0][0] = cell.Of(cell.Dim, " "+term.Pad(name, factIndent-1))[0]
+	return lines
+}
+
+// Ago returns how long ago something was, in words.
+func Ago(d time.Duration) string {
+	if d < time.Minute {
+		return "now"
+	}
+	return view.Age(d) + " ago"
+}
+
+// Shorten returns a name cut in its middle to a width: names that are shown together often differ
+// only at their ends.
+func Shorten(name string, width int) string {
+	wide := term.Width(name)
+	if wide <= width || width < 3 {
+		return term.Fit(name, width)
+	}
+	tail := (width - 1) / 2
+	return ansi.Truncate(name, width-1-tail, "") + ansi.TruncateLeft(name, wide-tail, "…")
+}
