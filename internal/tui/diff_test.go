@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
 	"agency"
 	"agency/internal/api"
 )
@@ -65,12 +68,89 @@ func TestDiffOfAFile(t *testing.T) {
 	u.sees("its worktree is gone")
 }
 
+// A user scrolls sideways in long lines; a text that is found there comes into sight.
+func TestDiffOfLongLines(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 30)
+	long := strings.Repeat("界", 40) + strings.Repeat("0123456789", 12) + "the-end"
+	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
+		resp := api.DiffRunResponse{Revision: "t1", List: []agency.FileDiff{{Status: "M", Path: "long.txt", Added: 1, Deleted: 1}}}
+		resp.Patch = "--- a/long.txt\n+++ b/long.txt\n@@ -1 +1 @@\n-short\n+" + long + "\n"
+		return resp, nil
+	}
+	u.presses("d")
+	u.sees("界…", "-short")
+	u.presses("L")
+	u.sees("from column 34", "1 + 界界") // half of a character is a blank
+	u.presses("L L L L L L")
+	u.sees("the-end", "from column 141")
+	u.seesNot("short")
+	u.presses("H H H H H H")
+	u.sees("-short")
+	u.seesNot("from column")
+	u.presses("/")
+	u.types("the-end")
+	u.presses("enter")
+	u.sees("the-end")
+	u.presses("/")
+	u.types("short")
+	u.presses("enter")
+	u.sees("-short")
+}
+
+// The files are a tree beside the lines. A folder with one thing in it has no row of its own.
+func TestDiffTree(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 160, 30)
+	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
+		resp := api.DiffRunResponse{Revision: "t1"}
+		for _, path := range []string{"README.md", "docs/one/two/only.md", "src/app/a.go", "src/app/b.go", "src/app/deep/c.go", "src/app/deep/d.go", "z.go"} {
+			resp.List = append(resp.List, agency.FileDiff{Status: "M", Path: path, Added: 1})
+		}
+		return resp, nil
+	}
+	u.presses("d")
+	for i, row := range []string{"> M README.md", "  M docs/one/two/only.md", "  src/app/", "    M a.go", "    M b.go", "    deep/", "      M c.go", "      M d.go", "  M z.go"} {
+		if line := strings.Split(ansi.Strip(u.m.Frame()), "\n")[i+1]; !strings.HasPrefix(line, row+" ") {
+			t.Errorf("row %d is %q, want %q", i, line, row)
+		}
+	}
+	u.presses("] ] ] ]")
+	u.sees(">     M c.go")
+	u.tell(tea.WindowSizeMsg{Width: 80, Height: 30})
+	u.sees("> M src/app/deep/c.go")
+}
+
+// A comment that was not sent can be changed and discarded, and a long one is seen whole.
+func TestDiffComments(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 60, 30)
+	long := strings.Repeat("please explain ", 6) + "this"
+	u.presses("d")
+	u.sees("@@ 3")
+	u.presses("j j j c")
+	u.types(long)
+	u.presses("enter")
+	u.sees("◆ please explain", "   explain please", "explain this")
+	u.asked = nil
+	u.presses("j c")
+	u.types(" number")
+	u.presses("enter")
+	u.sees("explain this number")
+	u.did("comment r_auth-fix [{File:login.go Line:4 Last:0 Old:false Text:"+long+" number}]", "discard [1] of r_auth-fix")
+	u.presses("D n D y")
+	u.did("discard [2] of r_auth-fix")
+	u.seesNot("◆")
+	u.presses("D")
+	u.sees("there is no comment at the cursor")
+}
+
 // A user reads a difference file by file, comments on lines as they are and were, and sends that.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 30)
 	u.presses("d")
-	u.sees("diff of auth-fix +3 -1  0/3 reviewed", "> M login.go", "docs/old.md → docs/new.md", "@@ 3 func Login() {", "-    old := 1", "+    new := 2")
+	u.sees("diff of auth-fix +3 -1  0/3 reviewed", "> M login.go", "docs/old.md → new.md", "@@ 3 func Login() {", "-    old := 1", "+    new := 2")
 	u.presses("j j j c")
 	u.types("why 2?")
 	u.sees("comment on login.go:4> why 2?")

@@ -197,9 +197,13 @@ func (u *user) daemon() page.Daemon {
 		},
 		AddComments: func(_ context.Context, req api.AddCommentsRequest) (api.CommentsResponse, error) {
 			for _, c := range req.Comments {
-				u.comments = append(u.comments, agency.LineComment{File: c.File, Line: c.Line, Now: c.Line, Text: c.Text, State: agency.CommentOpen, Side: map[bool]string{true: agency.SideOld, false: agency.SideNew}[c.Old]})
+				u.comments = append(u.comments, agency.LineComment{Number: len(u.comments) + 1, File: c.File, Line: c.Line, Now: c.Line, Text: c.Text, State: agency.CommentOpen, Side: map[bool]string{true: agency.SideOld, false: agency.SideNew}[c.Old]})
 			}
 			return api.CommentsResponse{}, u.record("comment %s %+v", req.Run, req.Comments)
+		},
+		DiscardComments: func(_ context.Context, req api.DiscardCommentsRequest) (api.CommentsResponse, error) {
+			u.comments = slices.DeleteFunc(u.comments, func(c agency.LineComment) bool { return slices.Contains(req.Numbers, c.Number) })
+			return api.CommentsResponse{}, u.record("discard %v of %s", req.Numbers, req.Run)
 		},
 		SendComments: func(_ context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {
 			return api.SendCommentsResponse{Confirmed: true}, u.record("send comments %s", req.Run)

@@ -3,7 +3,6 @@
 package diff
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -29,6 +28,8 @@ type Page struct {
 	base     string
 	tight    bool // lines that differ in white space only are not shown
 	list     api.DiffRunResponse
+	tree     []branch // its files by their folders
+	flat     []branch // and without these
 	loaded   bool
 	failed   string
 	comments []agency.LineComment
@@ -40,6 +41,7 @@ type Page struct {
 	typing typing
 	field  field.Field
 	about  place  // of the comment
+	edited int    // the number of the comment that it replaces; 0 for none
 	sought string // what was searched for last
 }
 
@@ -105,6 +107,9 @@ func (p *Page) Title() string {
 	if p.tight {
 		title += "  spaces off"
 	}
+	if p.file.left > 0 {
+		title += fmt.Sprintf("  from column %d", p.file.left+1)
+	}
 	return title
 }
 
@@ -147,7 +152,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case commentsMsg:
 		if msg.run == p.run.ID {
 			p.comments = msg.comments
-			p.file.arranged = false
+			p.file.arranged = 0
 		}
 	case marksMsg:
 		if msg.run == p.run.ID {
@@ -186,6 +191,7 @@ func (p *Page) listed(msg *listMsg) tea.Cmd {
 		path = f.Path
 	}
 	p.list, p.loaded, p.failed, p.at = msg.resp, true, "", 0
+	p.tree, p.flat = tree(p.list.List), flat(p.list.List)
 	for i := range p.list.List {
 		if p.list.List[i].Path == path {
 			p.at = i
@@ -221,7 +227,7 @@ func (p *Page) opened(msg *fileMsg) {
 	was := p.file
 	p.file = file{path: msg.path, truncated: msg.truncated}
 	if same {
-		p.file.cursor, p.file.top, p.file.unified = was.cursor, was.top, was.unified
+		p.file.cursor, p.file.top, p.file.unified, p.file.left = was.cursor, was.top, was.unified, was.left
 	}
 	if msg.err != nil {
 		p.file.notes = []string{agency.AsError(msg.err).Message, "R reads it again"}
@@ -271,6 +277,11 @@ func (p *Page) review() tea.Cmd {
 	return tea.Batch(p.desk.Say("all files are reviewed"), kept)
 }
 
+// scroll shows another part of long lines, half of what there is room for further on.
+func (f *file) scroll(step int) {
+	f.left = max(min(f.left+step*max(f.room/2, 1), f.widest-f.room), 0)
+}
+
 // marked takes the marks that were kept.
 func (p *Page) marked(msg *marksMsg) tea.Cmd {
 	p.dir = msg.dir
@@ -279,48 +290,6 @@ func (p *Page) marked(msg *marksMsg) tea.Cmd {
 	}
 	p.seen = msg.marks
 	return nil
-}
-
-func (p *Page) startComment() tea.Cmd {
-	about, ok := p.file.place()
-	if !ok {
-		return p.desk.Say("there is no line at the cursor to comment on")
-	}
-	p.typing, p.field, p.about = comment, field.New(""), about
-	return nil
-}
-
-func (p *Page) comment(text string) tea.Cmd {
-	about, run, ctx, d := p.about, p.run.ID, p.desk.Ctx, &p.desk.Daemon
-	req := api.AddCommentsRequest{Run: string(run), Comments: []api.CommentRequest{{File: about.path, Line: about.line, Old: about.old, Text: text}}}
-	return tea.Batch(p.desk.Say("keeping the comment …"), func() tea.Msg {
-		_, err := d.AddComments(ctx, req)
-		return sentMsg{run, fmt.Sprintf("comment on %s:%d kept; S sends it", about.path, about.line), err}
-	})
-}
-
-func (p *Page) send() tea.Cmd {
-	open := 0
-	for i := range p.comments {
-		if p.comments[i].State != agency.CommentSent {
-			open++
-		}
-	}
-	if open == 0 {
-		return p.desk.Say("there is no comment to send: c makes one")
-	}
-	run, ctx, d := p.run.ID, p.desk.Ctx, &p.desk.Daemon
-	return p.desk.Confirm(fmt.Sprintf("send %s to the agent of %s?", comments(open), p.run.Ref()), func() tea.Cmd {
-		return tea.Batch(p.desk.Say("sending …"), func() tea.Msg { return sentMsg{run, "the comments are sent", sendComments(ctx, d, run)} })
-	})
-}
-
-func sendComments(ctx context.Context, d *page.Daemon, run agency.RunID) error {
-	resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: string(run)})
-	if err == nil && !resp.Confirmed {
-		return agency.Errorf(agency.CodeInvalidState, "agency typed the comments, but did not see the agent accept them").WithHint("look at the run: enter attaches")
-	}
-	return err
 }
 
 func (p *Page) rebase() tea.Cmd {
@@ -346,14 +315,17 @@ func (p *Page) Bindings() []page.Binding {
 		{Name: "half-up", Keys: []string{"ctrl+u", "pgup", "K"}, Shown: "ctrl-u, K", Does: "half a page up", Group: group, Act: page.Do(func() { p.file.move(-max(p.file.height/2, 1)) })},
 		{Name: "first", Keys: []string{"g", "home"}, Shown: "g", Does: "the first line", Group: group, Act: p.move(-1 << 30)},
 		{Name: "last", Keys: []string{"G", "end"}, Shown: "G", Does: "the last line", Group: group, Act: p.move(1 << 30)},
+		{Name: "scroll-right", Keys: []string{"L", "shift+right"}, Shown: "L", Does: "show more of long lines, on their right", Group: group, Act: page.Do(func() { p.file.scroll(1) })},
+		{Name: "scroll-left", Keys: []string{"H", "shift+left"}, Shown: "H", Does: "go back to the beginning of long lines", Group: group, Act: page.Do(func() { p.file.scroll(-1) })},
 		{Name: "next-hunk", Keys: []string{"n"}, Shown: "n", Does: "the next hunk", Short: "hunk", Group: group, Act: page.Do(func() { p.file.hunk(1) })},
 		{Name: "previous-hunk", Keys: []string{"p"}, Shown: "p", Does: "the hunk before", Group: group, Act: page.Do(func() { p.file.hunk(-1) })},
 		{Name: "next-file", Keys: []string{"]", "tab", "right"}, Shown: "], tab", Does: "the next file", Short: "file", Group: group, Act: p.step(1)},
 		{Name: "previous-file", Keys: []string{"[", "shift+tab", "left"}, Shown: "[", Does: "the file before", Group: group, Act: p.step(-1)},
 		{Name: "reviewed", Keys: []string{"x"}, Shown: "x", Does: "the file is reviewed, until it changes; to the next one", Short: "reviewed", Group: group, Act: page.Run(p.review)},
-		{Name: "comment", Keys: []string{"c"}, Shown: "c", Does: "comment on the line", Short: "comment", Group: group, Act: page.Run(p.startComment)},
+		{Name: "comment", Keys: []string{"c"}, Shown: "c", Does: "comment on the line, or change the comment at the cursor", Short: "comment", Group: group, Act: page.Run(p.startComment)},
+		{Name: "discard", Keys: []string{"D"}, Shown: "D", Does: "discard the comment at the cursor, after a y", Group: group, Act: page.Run(p.discard)},
 		{Name: "send-comments", Keys: []string{"S"}, Shown: "S", Does: "send the comments to the agent, after a y", Short: "send", Group: group, Act: page.Run(p.send)},
-		{Name: "columns", Keys: []string{"|"}, Shown: "|", Does: "one column or two", Group: group, Act: page.Do(func() { p.file.unified, p.file.arranged = !p.file.unified, false })},
+		{Name: "columns", Keys: []string{"|"}, Shown: "|", Does: "one column or two", Group: group, Act: page.Do(func() { p.file.unified, p.file.arranged = !p.file.unified, 0 })},
 		{Name: "whitespace", Keys: []string{"w"}, Shown: "w", Does: "leave out what differs in white space only, or show it again", Group: group, Act: page.Run(p.tighten)},
 		{Name: "find", Keys: []string{"/"}, Shown: "/", Does: "find a text in the file; with no text, the next place", Group: group, Act: page.Do(p.startSearch)},
 		{Name: "edit", Keys: []string{"e"}, Shown: "e", Does: "open the file in $EDITOR, at the line", Group: group, Act: page.Run(p.edit)},
@@ -375,7 +347,7 @@ func (p *Page) Type(press tea.KeyPressMsg) tea.Cmd {
 		case typed == search:
 			return p.find(text)
 		case text != "":
-			return p.comment(text)
+			return p.keepComment(text)
 		}
 	default:
 		p.field.Press(press)
@@ -385,11 +357,3 @@ func (p *Page) Type(press tea.KeyPressMsg) tea.Cmd {
 
 // Paste implements page.Page.
 func (p *Page) Paste(text string) { p.field.Insert(text) }
-
-// comments returns a number of them in words.
-func comments(n int) string {
-	if n == 1 {
-		return "1 comment"
-	}
-	return fmt.Sprintf("%d comments", n)
-}

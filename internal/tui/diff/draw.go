@@ -28,11 +28,14 @@ type file struct {
 	unified   bool // the user wants one column
 
 	rows     []row
-	arranged bool // rows are right
+	arranged int  // for how many columns the rows are made; 0 when they must be made again
 	two      bool // rows are pairs
 	cursor   int
 	top      int
 	height   int
+	left     int // how many columns of the lines are left of what is shown
+	room     int // how many are shown
+	widest   int // of the lines that are shown
 }
 
 // row is a row of the file: a hunk's header, a line or a pair of them, or a text about it.
@@ -41,6 +44,7 @@ type row struct {
 	old, new *diffview.Line
 	text     string
 	style    cell.Style
+	comment  *agency.LineComment // that the text is of
 }
 
 // place is a line that a comment is about.
@@ -50,13 +54,16 @@ type place struct {
 	old  bool
 }
 
-// place returns the line at the cursor: as it is now or, where it is gone, as it was.
+// place returns the line at the cursor: as it is now or, where it is gone, as it was. At a comment it
+// is the line of that.
 func (f *file) place() (place, bool) {
 	if f.cursor >= len(f.rows) {
 		return place{}, false
 	}
 	r := &f.rows[f.cursor]
 	switch {
+	case r.comment != nil:
+		return place{r.comment.File, r.comment.Now, r.comment.Side == agency.SideOld}, true
 	case r.new != nil && r.new.New > 0:
 		return place{f.path, r.new.New, false}, true
 	case r.old != nil && r.old.Old > 0:
@@ -80,11 +87,12 @@ func (f *file) hunk(step int) {
 }
 
 // arrange makes the rows for a width, with the comments below their lines.
-func (f *file) arrange(two bool, comments []agency.LineComment) {
-	if f.arranged && f.two == two {
+func (f *file) arrange(width int, comments []agency.LineComment) {
+	if f.arranged == width {
 		return
 	}
-	f.rows, f.two, f.arranged = f.rows[:0], two, true
+	two := width >= twoColumns && !f.unified
+	f.rows, f.two, f.arranged = f.rows[:0], two, width
 	say := func(style cell.Style, text string) { f.rows = append(f.rows, row{text: text, style: style}) }
 	for _, note := range f.notes {
 		say(cell.Dim, note)
@@ -100,7 +108,7 @@ func (f *file) arrange(two bool, comments []agency.LineComment) {
 			if c.File != f.path || side == nil || at == 0 || at != number(side, c.Side) || c.Side == agency.SideOld && side.Kind != diffview.Deleted {
 				continue
 			}
-			say(cell.Coloured(view.Yellow), fmt.Sprintf("◆ %s%s", map[bool]string{true: "(sent) "}[c.State == agency.CommentSent], c.Text))
+			f.rows = append(f.rows, commentRows(c, width)...)
 		}
 	}
 	for i := range f.hunks {
@@ -130,6 +138,25 @@ func (f *file) arrange(two bool, comments []agency.LineComment) {
 	f.move(0)
 }
 
+// commentRows returns the rows of a comment, whole.
+func commentRows(c *agency.LineComment, width int) []row {
+	lead, rows := "◆ ", []row{}
+	if c.State == agency.CommentSent {
+		lead += "(sent) "
+	}
+	for _, line := range cell.Wrap(cell.Plain, lead+c.Text, 0, max(width-4, 1), 0) {
+		text := ""
+		for i := range line {
+			text += line[i].Text
+		}
+		if len(rows) > 0 {
+			text = "  " + text
+		}
+		rows = append(rows, row{text: text, style: cell.Coloured(view.Yellow), comment: c})
+	}
+	return rows
+}
+
 func number(l *diffview.Line, side string) int {
 	if side == agency.SideOld {
 		return l.Old
@@ -148,82 +175,22 @@ func (p *Page) Draw(width, height int) []cell.Line {
 		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  nothing has changed")}, width, height)
 	}
 	if width >= listBeside {
-		files, lines := p.files(listColumns, height), p.lines(width-listColumns-1, height)
+		files, lines := p.files(listColumns, height, true), p.lines(width-listColumns-1, height)
 		for i := range lines {
 			lines[i] = append(append(files[i], cell.Of(cell.Dim, "│")...), lines[i]...)
 		}
 		return lines
 	}
 	above := min(len(p.list.List), max(height/4, 1))
-	lines := append(p.files(width, above), cell.Of(cell.Dim, strings.Repeat("─", width)))
+	lines := append(p.files(width, above, false), cell.Of(cell.Dim, strings.Repeat("─", width)))
 	return append(lines, p.lines(width, height-len(lines))...)[:height]
-}
-
-// files returns the list of files, with the chosen one visible.
-func (p *Page) files(width, height int) []cell.Line {
-	lines := make([]cell.Line, 0, height)
-	for i := page.Scroll(0, p.at, height, len(p.list.List)); i < len(p.list.List) && len(lines) < height; i++ {
-		f := &p.list.List[i]
-		mark := " "
-		if p.seen[key(f)] {
-			mark = "✓"
-		}
-		counts := fmt.Sprintf(" +%d -%d", f.Added, f.Deleted)
-		if f.Binary {
-			counts = " binary"
-		}
-		name := f.Path
-		if f.From != "" {
-			name = f.From + " → " + f.Path
-		}
-		lead := " "
-		if i == p.at {
-			lead = ">"
-		}
-		room := max(width-5-len(counts), 4)
-		if w := term.Width(name); w > room { // the end of a path says most
-			name = "…" + tail(name, room-1)
-		}
-		line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.Green), mark).Add(cell.Coloured(status(f)), f.Status+" ").Add(cell.Plain, name).
-			Fit(width-len(counts)).Add(cell.Dim, counts)
-		if i == p.at {
-			line = line.All(cell.With(cell.Reversed, "b"))
-		}
-		lines = append(lines, line.Fit(width))
-	}
-	if left := p.list.LeftOut.Files; left > 0 && len(lines) < height {
-		lines = append(lines, cell.Of(cell.Dim, fmt.Sprintf("  and %d too large to show", left)).Fit(width))
-	}
-	return page.Fill(lines, width, height)
-}
-
-func status(f *agency.FileDiff) view.Colour {
-	switch f.Status {
-	case "A":
-		return view.Green
-	case "D":
-		return view.Red
-	case "R", "C":
-		return view.Cyan
-	default:
-		return view.Yellow
-	}
-}
-
-// tail returns the end of a text that is at most so wide.
-func tail(text string, width int) string {
-	runes := []rune(text)
-	for len(runes) > 0 && term.Width(string(runes)) > width {
-		runes = runes[1:]
-	}
-	return string(runes)
 }
 
 // lines returns the visible rows of the file.
 func (p *Page) lines(width, height int) []cell.Line {
 	f := &p.file
-	f.height = height
-	f.arrange(width >= twoColumns && !f.unified, p.comments)
+	f.height, f.widest = height, 0
+	f.arrange(width, p.comments)
 	f.top = page.Scroll(f.top, f.cursor, height, len(f.rows))
 	lines := make([]cell.Line, 0, height)
 	for i := f.top; i < len(f.rows) && len(lines) < height; i++ {
@@ -278,7 +245,7 @@ func (f *file) line(l *diffview.Line, numbers string, width int) cell.Line {
 		return cell.Of(cell.Dim, strings.Repeat(" ", len(numbers))+l.Text).Fit(width)
 	case diffview.Same:
 	}
-	line := cell.Of(cell.Dim, numbers).Add(cell.With(base, "b"), string(l.Kind))
+	code := cell.Line{}
 	for _, token := range diffview.Lex(f.path, expand(term.SafeText(l.Text))) {
 		style := base
 		switch token.Sort {
@@ -296,9 +263,11 @@ func (f *file) line(l *diffview.Line, numbers string, width int) cell.Line {
 			style = cell.With(base, "d")
 		case diffview.Text:
 		}
-		line = line.Add(style, token.Text)
+		code = code.Add(style, token.Text)
 	}
-	return line.Fit(width)
+	head := cell.Of(cell.Dim, numbers).Add(cell.With(base, "b"), string(l.Kind))
+	f.room, f.widest = max(width-head.Width(), 1), max(f.widest, code.Width())
+	return append(head, code.Skip(f.left).Fit(f.room)...).Fit(width)
 }
 
 // expand replaces tabs. A line is cut off far beyond any screen: one of a megabyte is not drawn.

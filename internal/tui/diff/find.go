@@ -1,9 +1,12 @@
 package diff
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/cli/term"
+	"agency/internal/diffview"
 	"agency/internal/tui/field"
 	"agency/internal/tui/page"
 )
@@ -25,10 +28,31 @@ func (p *Page) find(text string) tea.Cmd {
 		at := (f.cursor + 1 + i) % len(f.rows)
 		if has(f.rows[at].words()) {
 			f.cursor = at
+			f.reveal(text)
 			return nil
 		}
 	}
 	return p.desk.Say(term.SafeLine(text) + " is not in what is shown of this file")
+}
+
+// reveal scrolls sideways to a text in the row of the cursor, where it is out of sight.
+func (f *file) reveal(text string) {
+	r, has := &f.rows[f.cursor], page.Finder(text)
+	for _, l := range []*diffview.Line{r.new, r.old} {
+		if l == nil || !has(l.Text) {
+			continue
+		}
+		line := expand(term.SafeText(l.Text))
+		before := max(strings.Index(strings.ToLower(line), strings.ToLower(text)), 0)
+		from, width := term.Width(line[:min(before, len(line))]), term.Width(text)
+		if from < f.left || from+width > f.left+f.room {
+			f.left = max(from+width-f.room/2, 0)
+		}
+		if from+width <= f.room {
+			f.left = 0
+		}
+		return
+	}
 }
 
 // words returns the text of a row.
