@@ -3,14 +3,12 @@ package tui
 import (
 	"context"
 	"fmt"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/field"
-	"agency/internal/tui/inbox"
 	"agency/internal/tui/list"
 	"agency/internal/tui/page"
 )
@@ -149,7 +147,7 @@ func (a *actions) snapshot(ctx context.Context, run string) error {
 
 // merge lands the work of a run in its target, after the checks of the target.
 func (a *actions) merge(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeout(ctx, landTime)
+	ctx, cancel := context.WithTimeout(ctx, page.LandTime)
 	defer cancel()
 	_, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 	return err
@@ -157,7 +155,7 @@ func (a *actions) merge(ctx context.Context, run string) error {
 
 // verify runs the checks of the target on the work of a run.
 func (a *actions) verify(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeout(ctx, landTime)
+	ctx, cancel := context.WithTimeout(ctx, page.LandTime)
 	defer cancel()
 	resp, err := a.desk.Daemon.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 	if err == nil && !resp.Passed {
@@ -171,9 +169,6 @@ func (a *actions) enqueue(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
 	return err
 }
-
-// landTime is how long a landing or checks may take, as for agency merge.
-const landTime = 5 * time.Minute
 
 // startSend begins a message to the marked runs, or to the one under the cursor.
 func (b *board) startSend(string) tea.Cmd {
@@ -212,9 +207,6 @@ func (b *board) move(text string) tea.Cmd {
 	})
 }
 
-// snoozeOver is a snooze that ends at once.
-const snoozeOver = time.Millisecond
-
 // snooze puts off the open alerts of the marked runs, or of the one under the cursor: for an hour or,
 // when those of the first of them are put off already, no longer.
 func (a *actions) snooze(string) tea.Cmd {
@@ -223,24 +215,9 @@ func (a *actions) snooze(string) tea.Cmd {
 		return a.none()
 	}
 	if runs[0].SnoozedUntil != nil {
-		return a.each(runs, "waking", "is back", func(ctx context.Context, run string) error { return a.putOff(ctx, run, snoozeOver) })
+		return a.each(runs, "waking", "is back", func(ctx context.Context, run string) error {
+			return page.PutOff(ctx, &a.desk.Daemon, run, page.SnoozeOver)
+		})
 	}
-	return a.each(runs, "snoozing", "snoozed for an hour", func(ctx context.Context, run string) error { return a.putOff(ctx, run, inbox.Snooze) })
-}
-
-// putOff puts off the open alerts of a run.
-func (a *actions) putOff(ctx context.Context, run string, wait time.Duration) error {
-	open, err := a.desk.Daemon.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
-	if err != nil {
-		return err
-	}
-	ids := []string{}
-	for i := range open.Alerts {
-		ids = append(ids, open.Alerts[i].ID)
-	}
-	if len(ids) == 0 {
-		return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")
-	}
-	_, err = a.desk.Daemon.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: wait.Milliseconds()})
-	return err
+	return a.each(runs, "snoozing", "snoozed for an hour", func(ctx context.Context, run string) error { return page.PutOff(ctx, &a.desk.Daemon, run, page.Snooze) })
 }

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
+	"agency/internal/tui/about"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/list"
 	"agency/internal/tui/page"
@@ -47,7 +48,12 @@ const (
 )
 
 type (
-	lookMsg   struct{ turn int }
+	lookMsg struct{ turn int }
+	textMsg struct {
+		turn  int
+		lines []cell.Line
+		err   error
+	}
 	screenMsg struct {
 		turn int
 		resp api.ShowScreenResponse
@@ -189,19 +195,17 @@ func (e *eye) read(turn int) tea.Cmd {
 		var err error
 		switch tab {
 		case preview.Files:
-			lines, err = fileLines(ctx, d, run, key)
-		case preview.Why:
-			lines, err = whyLines(ctx, d, run)
-		case preview.Messages:
-			lines, err = messageLines(ctx, d, run, names)
-		case preview.Timeline:
-			lines, err = eventLines(ctx, d, run)
-		default:
-			var resp api.ShowOutputResponse
-			resp, err = d.ShowOutput(ctx, api.ShowOutputRequest{Run: run, Lines: logLines})
-			for _, line := range resp.Lines {
-				lines = append(lines, cell.Of(cell.Plain, line))
+			if lines, err = about.Files(ctx, d, run); len(lines) > 0 {
+				lines = append([]cell.Line{cell.Of(cell.Dim, key+" opens them")}, lines...)
 			}
+		case preview.Why:
+			lines, err = about.Why(ctx, d, run)
+		case preview.Messages:
+			lines, err = about.Messages(ctx, d, run, names)
+		case preview.Timeline:
+			lines, err = about.Events(ctx, d, run)
+		default:
+			lines, err = about.Log(ctx, d, run)
 		}
 		return textMsg{turn, lines, err}
 	}

@@ -78,7 +78,7 @@ func showMenu(cmd *cobra.Command, d *command.Deps) error {
 		return err
 	}
 	return menu.Run(cmd.Context(), menu.Options{
-		Daemon: page.DaemonOf(client), In: d.In, Out: d.Out, Env: d.Env, Config: d.CallerConfig(), Command: commands(cmd.Context(), d, program),
+		Daemon: page.DaemonOf(client), In: d.In, Out: d.Out, Dir: d.Dir, Env: d.Env, Runner: config.ParseRunner, Config: d.CallerConfig(), Command: commands(cmd.Context(), d, program),
 	})
 }
 

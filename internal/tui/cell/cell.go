@@ -125,6 +125,15 @@ func (l Line) All(s Style) Line {
 	return all
 }
 
+// Text returns the row without its styles.
+func (l Line) Text() string {
+	var text strings.Builder
+	for i := range l {
+		text.WriteString(l[i].Text)
+	}
+	return text.String()
+}
+
 // String returns the row with the escape sequences of its styles.
 func (l Line) String() string {
 	var out strings.Builder

@@ -145,10 +145,7 @@ func commentRows(c *agency.LineComment, width int) []row {
 		lead += "(sent) "
 	}
 	for _, line := range cell.Wrap(cell.Plain, lead+c.Text, 0, max(width-4, 1), 0) {
-		text := ""
-		for i := range line {
-			text += line[i].Text
-		}
+		text := line.Text()
 		if len(rows) > 0 {
 			text = "  " + text
 		}

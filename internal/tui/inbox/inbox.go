@@ -17,9 +17,6 @@ import (
 	"agency/internal/view"
 )
 
-// Snooze is how long an alert is silent that the user postponed.
-const Snooze = time.Hour
-
 // Page is the inbox of the user.
 type Page struct {
 	page.Quiet
@@ -173,7 +170,7 @@ func (p *Page) snooze() tea.Cmd {
 		return p.desk.Say("only an alert can be snoozed")
 	}
 	return p.desk.Act("snoozing", "snoozed for an hour", func(ctx context.Context) error {
-		_, err := d.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: []string{it.alert.ID}, ForMS: Snooze.Milliseconds()})
+		_, err := d.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: []string{it.alert.ID}, ForMS: page.Snooze.Milliseconds()})
 		return err
 	})
 }

@@ -9,10 +9,10 @@ import (
 	"agency/internal/view"
 )
 
-// matches reports whether a filter shows a run. All words of the filter must match: s:WORD the
+// Matches reports whether a filter shows a run. All words of the filter must match: s:WORD the
 // status or the group, t:WORD a tag, r:WORD the repository, and any other word the name, of which it
 // has letters in their order, or a part of the summary.
-func matches(filter string, r *api.Run) bool {
+func Matches(filter string, r *api.Run) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
 		kind, rest, ok := strings.Cut(word, ":")
 		found := false

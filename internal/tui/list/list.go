@@ -132,7 +132,7 @@ func (l *List) arrange() {
 	l.rows, l.at = l.rows[:0], -1
 	title := -1
 	for i := range l.runs {
-		if l.filter != "" && !matches(l.filter, l.runs[i]) {
+		if l.filter != "" && !Matches(l.filter, l.runs[i]) {
 			continue
 		}
 		if key := l.by.key(l.runs[i]); title < 0 || l.rows[title].key != key {

@@ -10,12 +10,12 @@ import (
 	"io"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
+	"agency/internal/tui/list"
 	"agency/internal/tui/page"
 	"agency/internal/view"
 )
@@ -25,19 +25,23 @@ type Options struct {
 	Daemon page.Daemon
 	In     io.Reader
 	Out    io.Writer
+	Dir    string // working directory of the caller
 	Env    []string
 	Config string
+	// Runner reads a runner as users write it: a kind, or the name of a custom one.
+	Runner func(name string) (kind agency.RunnerKind, custom string)
 	// Command returns a command of this program, to be run on the terminal.
 	Command func(args ...string) *exec.Cmd
 }
 
 // Menu is the state of the dialog: the runs as they were numbered last.
 type Menu struct {
-	o     Options
-	runs  []api.Run
-	asked map[string]bool // what was told already: runs with what they wait for
-	lines <-chan string
-	seen  <-chan struct{} // something changed
+	o      Options
+	runs   []api.Run
+	filter string
+	asked  map[string]bool // what was told already: runs with what they wait for
+	lines  <-chan string
+	seen   <-chan struct{} // something changed
 }
 
 // errLeft means that the user leaves.
@@ -61,10 +65,7 @@ func Run(ctx context.Context, o Options) error {
 	m := &Menu{o: o, asked: map[string]bool{}, lines: lines, seen: changes}
 	err := m.list(ctx)
 	for err == nil {
-		var line string
-		if line, err = m.ask(ctx, "number of a run, r: the list again, q: leave"); err == nil {
-			err = m.choose(ctx, line)
-		}
+		err = m.top(ctx)
 	}
 	if errors.Is(err, errLeft) {
 		return nil
@@ -84,8 +85,56 @@ func read(ctx context.Context, in io.Reader, lines chan<- string) {
 	}
 }
 
+// top does what the user chooses in the list of runs.
+func (m *Menu) top(ctx context.Context) error {
+	line, err := m.ask(ctx, "number of a run, n: new run, i: inbox, s: sessions, l: landing queues, /text: filter, r: the list again, q: leave")
+	if err != nil {
+		return err
+	}
+	filter, filters := strings.CutPrefix(line, "/")
+	switch {
+	case filters:
+		m.filter = strings.TrimSpace(filter)
+		return m.list(ctx)
+	case line == "r" || line == "":
+		return m.list(ctx)
+	case line == "n":
+		return m.begin(ctx)
+	case line == "i":
+		return m.inbox(ctx)
+	case line == "s":
+		return m.sessions(ctx)
+	case line == "l":
+		return m.queues(ctx)
+	}
+	if at, ok := m.number(line, len(m.runs)); ok {
+		return m.run(ctx, &m.runs[at])
+	}
+	return nil
+}
+
 func (m *Menu) say(format string, args ...any) {
 	_, _ = fmt.Fprintln(m.o.Out, term.SafeLine(fmt.Sprintf(format, args...)))
+}
+
+// sayLines prints a text of several lines.
+func (m *Menu) sayLines(text string) {
+	for line := range strings.Lines(text) {
+		m.say("%s", line)
+	}
+}
+
+// fail prints an error and its way out. Only the end of the dialog ends the menu.
+func (m *Menu) fail(err error) error {
+	if errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	e := agency.AsError(err)
+	m.say("error: %s", e.Message)
+	if e.Hint != "" {
+		m.say("%s", e.Hint)
+	}
+	return nil
 }
 
 // ask returns the next line that the user types. What begins to need the user meanwhile is told.
@@ -106,6 +155,91 @@ func (m *Menu) ask(ctx context.Context, what string) (string, error) {
 	}
 }
 
+// number returns the index that a line names, of so many rows.
+func (m *Menu) number(line string, rows int) (at int, ok bool) {
+	if _, err := fmt.Sscanf(line, "%d", &at); err != nil || fmt.Sprint(at) != line || at < 1 || at > rows {
+		m.say("%q is not a number of the list", line)
+		return 0, false
+	}
+	return at - 1, true
+}
+
+// choose prints numbered rows, and returns the index of the one that the user chooses; -1 for none.
+func (m *Menu) choose(ctx context.Context, rows []string, what string) (int, error) {
+	for i, row := range rows {
+		m.say("%d. %s", i+1, row)
+	}
+	line, err := m.ask(ctx, what+", b: back, q: leave")
+	if err != nil || line == "b" || line == "" {
+		return -1, err
+	}
+	at, ok := m.number(line, len(rows))
+	if !ok {
+		return -1, nil
+	}
+	return at, nil
+}
+
+// browse prints rows and opens the one that the user chooses, until the user goes back. Each time the
+// rows are read again.
+func (m *Menu) browse(ctx context.Context, what, none string, read func() (rows []string, open func(i int) error, err error)) error {
+	for {
+		rows, open, err := read()
+		switch {
+		case err != nil:
+			return m.fail(err)
+		case len(rows) == 0:
+			m.say("%s", none)
+			return nil
+		}
+		at, err := m.choose(ctx, rows, what)
+		if err != nil || at < 0 {
+			return err
+		}
+		if err := open(at); err != nil {
+			return err
+		}
+	}
+}
+
+// action is something that the user can have done. It returns what it says.
+type action struct {
+	does string
+	text string // what to ask for a text; empty for none
+	sure bool   // the user is asked again
+	do   func(ctx context.Context, text string) (string, error)
+}
+
+// act prints actions, and does the one that the user chooses.
+func (m *Menu) act(ctx context.Context, actions []action) error {
+	rows := make([]string, len(actions))
+	for i := range actions {
+		rows[i] = actions[i].does
+	}
+	at, err := m.choose(ctx, rows, "number of an action")
+	if err != nil || at < 0 {
+		return err
+	}
+	a, text := &actions[at], ""
+	if a.text != "" {
+		if text, err = m.ask(ctx, a.text+", an empty line for none"); err != nil || text == "" {
+			return err
+		}
+	}
+	if a.sure {
+		sure, err := m.ask(ctx, a.does+": are you sure? y/n")
+		if err != nil || sure != "y" {
+			return err
+		}
+	}
+	said, err := a.do(ctx, text)
+	if err != nil {
+		return m.fail(err)
+	}
+	m.sayLines(said)
+	return nil
+}
+
 // news tells which runs need the user that did not before. The numbers stay as they are.
 func (m *Menu) news(ctx context.Context) {
 	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{Order: api.OrderByNeed})
@@ -114,7 +248,7 @@ func (m *Menu) news(ctx context.Context) {
 	}
 	for i := range resp.Runs {
 		if r := &resp.Runs[i]; m.isNews(r) {
-			m.say("%s %s: %s (r: the list again)", r.Ref(), r.Status, view.Summary(r))
+			m.say("%s (r: the list again)", runText(r))
 		}
 	}
 }
@@ -135,72 +269,28 @@ func (m *Menu) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.runs = resp.Runs
+	all := len(resp.Runs)
+	m.runs = slices.DeleteFunc(resp.Runs, func(r api.Run) bool { return !list.Matches(m.filter, &r) })
 	slices.SortStableFunc(m.runs, func(a, b api.Run) int { return view.Compare(&a, &b) })
-	if len(m.runs) == 0 {
-		m.say(`no run yet; start one: agency run "fix the login test"`)
+	switch {
+	case all == 0:
+		m.say(`no run yet; n starts one, or in a repository: agency run "fix the login test"`)
+	case len(m.runs) == 0:
+		m.say("no run matches the filter %s; / ends it", m.filter)
 	}
 	for i := range m.runs {
 		r := &m.runs[i]
 		m.isNews(r)
-		m.say("%d. %s, %s: %s", i+1, r.Ref(), r.Status, view.Summary(r))
+		m.say("%d. %s", i+1, runText(r))
 	}
 	return nil
 }
 
-func (m *Menu) choose(ctx context.Context, line string) error {
-	if line == "r" || line == "" {
-		return m.list(ctx)
+// runText returns what is to be said of a run in a list.
+func runText(r *api.Run) string {
+	text := fmt.Sprintf("%s, %s", r.Ref(), r.Status)
+	if summary := view.Summary(r); summary != "" {
+		text += ": " + summary
 	}
-	n, err := strconv.Atoi(line)
-	if err != nil || n < 1 || n > len(m.runs) {
-		m.say("%q is not a number of the list", line)
-		return nil
-	}
-	return m.run(ctx, &m.runs[n-1])
-}
-
-// run shows one run and does what the user chooses.
-func (m *Menu) run(ctx context.Context, r *api.Run) error {
-	m.say("%s, %s", r.Ref(), r.Status)
-	if q := r.Request; q != nil {
-		m.say("it asks: %s", strings.TrimSpace(q.Tool+" "+q.Text))
-	}
-	actions := actions(r)
-	for i, a := range actions {
-		m.say("%d. %s", i+1, a.does)
-	}
-	line, err := m.ask(ctx, "number of an action, b: back, q: leave")
-	if err != nil || line == "b" || line == "" {
-		return err
-	}
-	n, wrong := strconv.Atoi(line)
-	if wrong != nil || n < 1 || n > len(actions) {
-		m.say("%q is not a number of an action", line)
-		return nil
-	}
-	a, text := actions[n-1], ""
-	if a.text != "" {
-		if text, err = m.ask(ctx, a.text); err != nil || text == "" {
-			return err
-		}
-	}
-	if a.sure {
-		if text, err = m.ask(ctx, a.does+": are you sure? y/n"); err != nil || text != "y" {
-			return err
-		}
-	}
-	said, err := a.do(ctx, m, r, text)
-	if err != nil {
-		e := agency.AsError(err)
-		m.say("error: %s", e.Message)
-		if e.Hint != "" {
-			m.say("%s", e.Hint)
-		}
-		return nil
-	}
-	for line := range strings.Lines(said) {
-		m.say("%s", line)
-	}
-	return nil
+	return text
 }

@@ -52,6 +52,19 @@ type Daemon struct {
 	Follow func(ctx context.Context, changed func(agency.RunID), again func()) error
 }
 
+// PauseQueueOf pauses the landing queue of an entry, or has it continue.
+func (d *Daemon) PauseQueueOf(ctx context.Context, e *agency.QueueEntry, resume bool, env []string, config string) error {
+	resp, err := d.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{e.RunID}})
+	switch {
+	case err != nil:
+		return err
+	case len(resp.Runs) == 0:
+		return agency.Errorf(agency.CodeRunNotFound, "the run %s was removed", e.Run).WithHint("agency queue ls")
+	}
+	_, err = d.PauseQueue(ctx, api.PauseQueueRequest{Dir: resp.Runs[0].Repo, Into: e.Target, Resume: resume, Env: env, Config: config})
+	return err
+}
+
 // DaemonOf returns the operations by a client.
 func DaemonOf(c *api.Client) Daemon {
 	return Daemon{

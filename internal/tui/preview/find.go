@@ -1,8 +1,6 @@
 package preview
 
 import (
-	"strings"
-
 	"agency/internal/tui/cell"
 	"agency/internal/tui/page"
 )
@@ -16,7 +14,7 @@ func (p *Pane) Find(text string) bool {
 	}
 	for i := range rows {
 		at := (from + i) % rows
-		if !has(words(p.row(at))) {
+		if !has(p.row(at).Text()) {
 			continue
 		}
 		p.found = at + 1
@@ -66,12 +64,4 @@ func (p *Pane) marked(i int, line cell.Line) cell.Line {
 		return line
 	}
 	return line.All(cell.Reversed)
-}
-
-func words(line cell.Line) string {
-	var text strings.Builder
-	for i := range line {
-		text.WriteString(line[i].Text)
-	}
-	return text.String()
 }

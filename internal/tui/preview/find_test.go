@@ -17,7 +17,7 @@ func drawn(p *Pane, height int) string {
 		if strings.Contains(line[0].Attributes, "r") {
 			lead = ">"
 		}
-		rows = append(rows, lead+strings.TrimSpace(words(line)))
+		rows = append(rows, lead+strings.TrimSpace(line.Text()))
 	}
 	return strings.Join(rows, "|")
 }

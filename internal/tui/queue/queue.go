@@ -2,7 +2,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -115,12 +114,7 @@ func (p *Page) pause() tea.Cmd {
 		does, done = "resuming", "continues"
 	}
 	return p.desk.Act(does+" the queue of "+e.Target, "the queue of "+e.Target+" "+done, func(ctx context.Context) error {
-		runs, err := d.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{e.RunID}})
-		if err != nil || len(runs.Runs) == 0 {
-			return cmp.Or(err, error(agency.Errorf(agency.CodeRunNotFound, "%s is gone", e.Run)))
-		}
-		_, err = d.PauseQueue(ctx, api.PauseQueueRequest{Dir: runs.Runs[0].Repo, Into: e.Target, Resume: resume, Env: env, Config: config})
-		return err
+		return d.PauseQueueOf(ctx, &e, resume, env, config)
 	})
 }
 

@@ -1,4 +1,6 @@
-package tui
+// Package about reads what can be told of a run: why it has its status, what it changed, its messages
+// and its events.
+package about
 
 import (
 	"cmp"
@@ -17,20 +19,24 @@ import (
 	"agency/internal/view"
 )
 
-type textMsg struct {
-	turn  int
-	lines []cell.Line
-	err   error
-}
-
-// logLines and mostEvents are how much of a run is read for a tab.
+// How much of a run is read.
 const (
 	logLines   = 500
 	mostEvents = 10_000
 )
 
-// whyLines returns the rule and the evidence of a status.
-func whyLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
+// Log returns the end of the log of a run.
+func Log(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
+	resp, err := d.ShowOutput(ctx, api.ShowOutputRequest{Run: run, Lines: logLines})
+	lines := make([]cell.Line, 0, len(resp.Lines))
+	for _, line := range resp.Lines {
+		lines = append(lines, cell.Of(cell.Plain, line))
+	}
+	return lines, err
+}
+
+// Why returns the rule and the evidence of the status of a run.
+func Why(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
 	resp, err := d.ExplainRun(ctx, api.RunRequest{Run: run})
 	if err != nil {
 		return nil, err
@@ -55,13 +61,13 @@ func whyLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, err
 	return lines, nil
 }
 
-// fileLines returns the files that a run changed.
-func fileLines(ctx context.Context, d *page.Daemon, run, key string) ([]cell.Line, error) {
+// Files returns the files that a run changed.
+func Files(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
 	resp, err := d.DiffRun(ctx, api.DiffRunRequest{Run: run, List: true})
 	if err != nil || len(resp.List) == 0 {
 		return nil, err
 	}
-	lines := []cell.Line{cell.Of(cell.Dim, key+" opens them")}
+	lines := []cell.Line{}
 	for i := range resp.List {
 		f := &resp.List[i]
 		size := fmt.Sprintf("%6s %6s", fmt.Sprintf("+%d", f.Added), fmt.Sprintf("-%d", f.Deleted))
@@ -80,8 +86,9 @@ func fileLines(ctx context.Context, d *page.Daemon, run, key string) ([]cell.Lin
 	return lines, nil
 }
 
-// messageLines returns the messages that a run got, the newest first.
-func messageLines(ctx context.Context, d *page.Daemon, run string, names map[string]string) ([]cell.Line, error) {
+// Messages returns the messages that a run got, the newest first. names are what users call runs, by
+// their ids.
+func Messages(ctx context.Context, d *page.Daemon, run string, names map[string]string) ([]cell.Line, error) {
 	resp, err := d.ListMessages(ctx, api.ListMessagesRequest{Recipient: run, All: true})
 	if err != nil {
 		return nil, err
@@ -104,8 +111,8 @@ func messageLines(ctx context.Context, d *page.Daemon, run string, names map[str
 	return lines, nil
 }
 
-// eventLines returns what the record has of a run, the newest first.
-func eventLines(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
+// Events returns what the record has of a run, the newest first.
+func Events(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
 	events, since := []agency.Event{}, int64(0)
 	for range mostEvents / 1000 {
 		resp, err := d.ListEvents(ctx, api.ListEventsRequest{Run: run, Since: since, Limit: 1000})

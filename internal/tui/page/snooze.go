@@ -1,0 +1,35 @@
+package page
+
+import (
+	"context"
+	"time"
+
+	"agency"
+	"agency/internal/api"
+)
+
+// How long alerts are put off.
+const (
+	Snooze     = time.Hour
+	SnoozeOver = time.Millisecond // which ends a snooze
+)
+
+// LandTime is how long a landing or checks may take, as for agency merge.
+const LandTime = 5 * time.Minute
+
+// PutOff puts off the open alerts of a run. E_INVALID_STATE: it has none.
+func PutOff(ctx context.Context, d *Daemon, run string, wait time.Duration) error {
+	open, err := d.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
+	if err != nil {
+		return err
+	}
+	ids := []string{}
+	for i := range open.Alerts {
+		ids = append(ids, open.Alerts[i].ID)
+	}
+	if len(ids) == 0 {
+		return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")
+	}
+	_, err = d.SnoozeAlerts(ctx, api.SnoozeAlertRequest{Alerts: ids, ForMS: wait.Milliseconds()})
+	return err
+}
