@@ -20,14 +20,19 @@ func TestLanding(t *testing.T) {
 	u.presses("j j V")
 	u.did("verify r_flaky")
 	u.sees("flaky: the checks did not pass")
+	u.waits(readFor)
 	u.presses("j M")
 	u.sees("into its branch?")
-	u.presses("y")
+	u.presses("enter")
+	u.did()
+	u.presses("M y")
+	u.did("merge r_translate")
 	u.sees("merged")
 	u.presses("L")
 	u.sees("to land in its branch?")
 	u.presses("y")
-	u.sees("waits to land")
+	u.did("queue r_translate")
+	u.sees("queued to land")
 }
 
 // Actions are for the marked runs, or for the one at the cursor; what ends something is asked first.
@@ -89,9 +94,37 @@ func TestErrorStays(t *testing.T) {
 	u.tell(toastedMsg(u.m.notice.count))
 	u.presses("j")
 	u.sees("or agency attach auth-fix)")
+	u.tell(toastedMsg(u.m.notice.count))
+	u.presses("/") // what the user types hides it
+	u.types("x")
 	u.waits(readFor)
+	u.types("y")
+	u.presses("esc")
+	u.sees("or agency attach auth-fix)")
+	u.tell(againMsg{}) // which would say that another daemon answers
+	u.sees("or agency attach auth-fix)")
 	u.presses("j")
 	u.seesNot("the worktree has changes")
+}
+
+// A notice that covers a part of a request keeps it from being allowed.
+func TestNoticeCoversARequest(t *testing.T) {
+	t.Parallel()
+	u := sit(t, 80, 24, permission("long", strings.Repeat("echo one\n", 18)+"rm -rf build"))
+	u.waits(deadKeys)
+	u.presses("+")
+	u.sees("rm -rf build")
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "the worktree has changes that no commit has, and it is said in so many words that they need two rows")
+	u.presses("x y")
+	u.seesNot("rm -rf build")
+	u.asked = nil
+	u.presses("a")
+	u.did()
+	u.waits(readFor)
+	u.presses("j")
+	u.sees("rm -rf build")
+	u.presses("a")
+	u.did("answer r_long toolu_long@" + stamp(-2*time.Minute) + " allow")
 }
 
 // While something is done, the first row shows what, and how far it is.
@@ -117,7 +150,7 @@ func TestMode(t *testing.T) {
 	u.did()
 	u.presses("c enter")
 	u.did(`mode r_auth-fix protocol "", idle true`)
-	u.sees("auth-fix continues in another mode")
+	u.sees("auth-fix moved to another mode")
 	u.presses("c ctrl+u")
 	u.types("headless  now the changelog")
 	u.presses("enter")

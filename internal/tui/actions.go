@@ -201,7 +201,7 @@ func (b *board) startMove(string) tea.Cmd {
 }
 
 func (b *board) move(text string) tea.Cmd {
-	return b.do.each(b.targets, "changing the mode of", "continues in another mode", func(ctx context.Context, run string) error {
+	return b.do.each(b.targets, "changing the mode of", "moved to another mode", func(ctx context.Context, run string) error {
 		_, err := b.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, b.desk.Env, b.desk.Config))
 		return err
 	})
@@ -215,7 +215,7 @@ func (a *actions) snooze(string) tea.Cmd {
 		return a.none()
 	}
 	if runs[0].SnoozedUntil != nil {
-		return a.each(runs, "waking", "is back", func(ctx context.Context, run string) error {
+		return a.each(runs, "waking", "no longer snoozed", func(ctx context.Context, run string) error {
 			return page.PutOff(ctx, &a.desk.Daemon, run, page.SnoozeOver)
 		})
 	}

@@ -106,6 +106,8 @@ func (p *replies) choose(key string) tea.Cmd {
 	switch {
 	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
 		return p.desk.Say("it asks for permission: " + p.desk.Key("allow") + " allows, " + p.desk.Key("reject") + " rejects")
+	case !p.whole():
+		return p.desk.Say("not all of the question is seen: " + p.desk.Key("zoom") + " shows more, " + p.desk.Key("attach") + " its terminal")
 	case n >= len(options):
 		return p.desk.Say("there is no option " + key + ": " + p.desk.Key("reply") + " replies")
 	}

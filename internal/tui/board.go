@@ -241,6 +241,9 @@ func (b *board) startFilter() {
 
 // startFind begins the search for a text in the pane, which gets the whole screen.
 func (b *board) startFind() {
+	if b.list.Chosen() == nil {
+		return // there is nothing to find a text in
+	}
 	b.big, b.hidden = true, false
 	b.typing, b.field = finding, field.New("")
 }
@@ -257,11 +260,10 @@ func (b *board) find(text string) tea.Cmd {
 // forget ends the search in the pane and the filter, or else the marks, so that the marks which a
 // filter hides are seen before they go.
 func (b *board) forget() {
-	if b.list.Filtered() == "" {
+	if found := b.eye.pane.Forget(); b.list.Filtered() == "" && !found {
 		b.list.Unmark()
 	}
 	b.list.Filter("")
-	b.eye.pane.Forget()
 }
 
 // next goes to the next run that needs the user, or to the one before.

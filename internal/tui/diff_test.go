@@ -121,6 +121,21 @@ func TestDiffTree(t *testing.T) {
 	u.sees("> M src/app/deep/c.go")
 }
 
+// Invisible characters of names are left out, so names need not come in their order.
+func TestDiffTreeOfUnsortedNames(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 160, 30)
+	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
+		resp := api.DiffRunResponse{Revision: "t1"}
+		for _, path := range []string{"P/long/a", "P/b", "P/long/d", "b/long/deep/x", "b/y"} {
+			resp.List = append(resp.List, agency.FileDiff{Status: "M", Path: path, Added: 1})
+		}
+		return resp, nil
+	}
+	u.presses("d")
+	u.sees("  P/ ", "M long/a", "M b ", "M long/d")
+}
+
 // A comment that was not sent can be changed and discarded, and a long one is seen whole.
 func TestDiffComments(t *testing.T) {
 	t.Parallel()

@@ -32,9 +32,10 @@ type eye struct {
 	ctx    context.Context //nolint:containedctx // of this turn
 	cancel context.CancelFunc
 
-	stale   bool   // the text of the tab is read again soon
-	history int    // how many rows that scrolled off the screen are asked for
-	finding string // what is looked for when they have come
+	stale    bool   // the text of the tab is read again soon
+	history  int    // how many rows that scrolled off the screen are asked for
+	recalled bool   // they have come
+	finding  string // what is looked for when they have come
 }
 
 // Times of a look at a screen.
@@ -79,7 +80,7 @@ func (e *eye) follow(shown bool) tea.Cmd {
 	}
 	e.run, e.tab, e.ctx, e.cancel = want, e.pane.Tab, nil, nil
 	e.turn++
-	e.stale, e.history, e.finding = false, 0, ""
+	e.stale, e.history, e.recalled, e.finding = false, 0, false, ""
 	e.pane.Clear(e.pane.Tab)
 	if want == "" {
 		return nil
@@ -105,7 +106,7 @@ func (e *eye) look(turn int) tea.Cmd {
 	}
 	ctx, show := e.ctx, e.desk.Daemon.ShowScreen
 	req := api.ShowScreenRequest{Run: string(e.run), Seen: e.pane.Screen.Revision, Wait: lookWait.Milliseconds(), History: e.history}
-	if e.history > 0 && e.pane.Screen.Above == 0 {
+	if e.history > 0 && !e.recalled {
 		req.Seen = "" // what it has is without them
 	}
 	return func() tea.Msg {
@@ -124,6 +125,7 @@ func (e *eye) saw(msg screenMsg) tea.Cmd {
 		next = lookAgain
 	default:
 		e.pane.Show(e.run, &msg.resp.Screen)
+		e.recalled = e.history > 0
 		if e.finding != "" && !e.pane.Find(e.finding) {
 			found = e.desk.Say(e.finding + " is not in what is shown here")
 		}
@@ -152,17 +154,17 @@ func (e *eye) scroll(rows int) tea.Cmd {
 	switch {
 	case e.tab != preview.Screen || e.run == "":
 		return nil
-	case e.pane.Scroll == 0:
-		e.history = 0
 	case rows < 0 && e.pane.AtTop():
 		return e.recall()
+	case e.pane.Scroll == 0:
+		e.history, e.recalled = 0, false
 	}
 	return nil
 }
 
 // recall asks for the rows that scrolled off the screen, if that was not done before.
 func (e *eye) recall() tea.Cmd {
-	if e.history > 0 || e.pane.Run != e.run {
+	if e.history > 0 || e.run == "" || e.pane.Run != e.run {
 		return nil
 	}
 	e.history = mostHistory

@@ -57,7 +57,7 @@ func (b *board) changed(run agency.RunID) tea.Cmd {
 
 func (b *board) fetch() tea.Cmd {
 	req := api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed}
-	if b.list.Grouped() == list.BySession { // which costs the daemon a look for each answer
+	if b.list.Grouped() == list.BySession { // the daemon looks for it in each answer
 		req.Fields = append(req.Fields, "session")
 	}
 	if !b.feed.all && len(b.feed.runs) <= mostChanged {

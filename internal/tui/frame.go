@@ -38,7 +38,7 @@ func (m *Model) Frame() string {
 		return cell.Of(cell.Plain, "agency: too small").Crop(m.width).String()
 	}
 	rows := []cell.Line{m.header()}
-	height := m.height - 2
+	bottom, height := m.bottom(), m.room()
 	switch {
 	case m.palette != nil:
 		rows = append(rows, m.palette.Draw(m.width, height)...)
@@ -47,9 +47,7 @@ func (m *Model) Frame() string {
 	default:
 		rows = append(rows, m.now().Draw(m.width, height)...)
 	}
-	bottom := m.bottom()
-	bottom = bottom[:min(len(bottom), height)]
-	rows = append(rows[:m.height-len(bottom)], bottom...)
+	rows = append(rows, bottom...)
 	lines := make([]string, 0, m.height)
 	for _, row := range rows {
 		lines = append(lines, row.Crop(m.width).String())
@@ -121,7 +119,7 @@ func (m *Model) bottom() []cell.Line {
 }
 
 func (m *Model) wrap(style cell.Style, text string) []cell.Line {
-	lines := cell.Wrap(style, text, 1, m.width-1, mostNotice)
+	lines := cell.Wrap(style, text, 1, m.width-1, min(mostNotice, max(m.height-4, 1)))
 	for i := range lines {
 		lines[i] = lines[i].Fit(m.width)
 	}

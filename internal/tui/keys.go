@@ -162,7 +162,7 @@ func (b *board) acts() []page.Binding {
 		{Name: "snapshot", Keys: []string{"b"}, Shown: "b", Does: "save its work in a snapshot", Group: groupAct, Act: do.now("saving", "saved", do.snapshot)},
 		{Name: "verify", Keys: []string{"V"}, Shown: "V", Does: "run the checks of its branch on it", Short: hint(ready, "verify"), Group: groupAct, Act: do.now("verifying", "passed the checks", do.verify)},
 		{Name: "merge", Keys: []string{"M"}, Shown: "M", Does: "merge it into its branch, after a y and the checks", Short: hint(ready, "merge"), Group: groupAct, Act: do.sure("merge %s into its branch?", "merging", "merged", do.merge)},
-		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes, after a y", Group: groupAct, Act: do.sure("queue %s to land in its branch?", "queueing", "waits to land", do.enqueue)},
+		{Name: "enqueue", Keys: []string{"L"}, Shown: "L", Does: "have it land when its turn in the queue comes, after a y", Group: groupAct, Act: do.sure("queue %s to land in its branch?", "queueing", "queued to land", do.enqueue)},
 		{Name: "snooze", Keys: []string{"z"}, Shown: "z", Does: "no more of its alerts for an hour, or take that back", Group: groupAct, Act: do.snooze},
 		{Name: "mark", Keys: []string{"space"}, Shown: "space", Does: "mark, for an action on several", Group: groupAct, Act: page.Do(b.list.Mark)},
 		{Name: "mark-all", Keys: []string{"*"}, Shown: "*", Does: "mark all that are listed, or none", Group: groupAct, Act: page.Do(b.list.MarkAll)},

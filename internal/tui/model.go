@@ -86,6 +86,9 @@ type (
 	refreshMsg struct{}
 )
 
+// room returns how many rows the page has, between the first row and the last ones.
+func (m *Model) room() int { return max(m.height-1-len(m.bottom()), 1) }
+
 // now is the page that is shown.
 func (m *Model) now() page.Page {
 	if m.page != nil {
@@ -120,7 +123,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	default:
 		cmd = m.pass(msg)
 	}
-	m.board.set(m.width, m.height-2, m.page == nil && !m.helping)
+	m.drawn()
+	m.board.set(m.width, m.room(), m.page == nil && !m.helping)
 	return m, tea.Batch(cmd, m.board.settle())
 }
 
@@ -159,7 +163,7 @@ func (m *Model) tick() tea.Cmd {
 
 func (m *Model) acted(done page.Acted) tea.Cmd {
 	delete(m.doing.what, done.ID)
-	cmds := []tea.Cmd{m.pass(changedMsg{})}
+	cmds := []tea.Cmd{m.pass(changedMsg{}), m.pass(done)}
 	switch {
 	case done.Err != nil:
 		cmds = append(cmds, m.fail(done.Err))

@@ -21,9 +21,9 @@ const mostNotice = 5
 // notice is what the last row says in place of the keys.
 type notice struct {
 	text     string
-	stays    bool // until a key is pressed
-	since    time.Time
-	count    int // counts the texts, so that the end of one does not end the next
+	stays    bool      // until the user has read it
+	since    time.Time // it was drawn first; zero before that
+	count    int       // counts the texts, so that the end of one does not end the next
 	question question
 	asking   bool
 }
@@ -36,8 +36,11 @@ type question struct {
 
 type toastedMsg int
 
-// say shows a text for a while.
+// say shows a text for a while. It takes the place of no error that the user has not read.
 func (m *Model) say(text string) tea.Cmd {
+	if m.notice.stays && m.notice.text != "" {
+		return nil
+	}
 	m.show(text, false)
 	return m.desk.Later(toastFor, toastedMsg(m.notice.count))
 }
@@ -55,12 +58,24 @@ func (m *Model) fail(err error) tea.Cmd {
 
 func (m *Model) show(text string, stays bool) {
 	m.notice.count++
-	m.notice.text, m.notice.stays, m.notice.since = term.SafeLine(text), stays, m.desk.Now()
+	m.notice.text, m.notice.stays, m.notice.since = term.SafeLine(text), stays, time.Time{}
+}
+
+// drawn notes when an error is seen first: what the user types hides it.
+func (m *Model) drawn() {
+	if m.notice.since.IsZero() && !m.noticeHidden() {
+		m.notice.since = m.desk.Now()
+	}
+}
+
+// noticeHidden reports whether something else is in the place of the notice.
+func (m *Model) noticeHidden() bool {
+	return m.notice.asking || m.palette != nil || m.helping || m.now().Typing(m.width) != nil
 }
 
 // read takes away an error that the user has had the time to read.
 func (m *Model) read() {
-	if m.notice.stays && m.desk.Now().Sub(m.notice.since) >= readFor {
+	if m.notice.stays && !m.notice.since.IsZero() && !m.noticeHidden() && m.desk.Now().Sub(m.notice.since) >= readFor {
 		m.notice.text = ""
 	}
 }
@@ -73,7 +88,7 @@ func (m *Model) confirm(text string, do func() tea.Cmd) tea.Cmd {
 // decide handles the key that answers a question.
 func (m *Model) decide(key string) tea.Cmd {
 	m.notice.asking = false
-	if key == "y" || key == "enter" {
+	if key == "y" {
 		return m.notice.question.do()
 	}
 	return m.say("nothing was done")

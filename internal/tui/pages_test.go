@@ -176,7 +176,7 @@ func TestSessionAgentsMove(t *testing.T) {
 	u.tell(changedMsg{})
 	u.sees(" ◐ agent-4", ">○ agent-2")
 	u.presses("tab j enter")
-	u.sees("it has no agents", "sessions 2")
+	u.sees("its agents are not read yet", "sessions 2")
 }
 
 // Sessions of any shape and names of any length keep to their columns.
@@ -209,7 +209,7 @@ func TestQueue(t *testing.T) {
 	u.presses("h j")
 	u.sees("queue     paused; continue: agency queue resume")
 	u.presses("r t D y")
-	u.did("queue hold [idle] of main", "queue resume [flaky] of main", "queue retry [flaky] of main", "queue remove [flaky] of main")
+	u.did("queue hold [r_idle] of main", "queue resume [r_flaky] of main", "queue retry [r_flaky] of main", "queue remove [r_flaky] of main")
 	u.presses("p")
 	u.did("queue of main in /home/me/api paused false")
 	u.sees("the queue of main continues")
@@ -306,7 +306,7 @@ func TestFormLeftWhileItStarts(t *testing.T) {
 	u.sees("inbox 2")
 	u.did("create {Path: Text:fix it} in /home/me/web")
 	u.presses("q n")
-	u.sees("prompt       ")
+	u.sees("what the agent is to do")
 	u.types("next")
 	u.refuse = agency.Errorf(agency.CodeNotGitRepo, "web is in no repository")
 	_, start = u.m.Update(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl})
@@ -332,12 +332,14 @@ func TestFormOfAPlan(t *testing.T) {
 	start()
 	u.did("plan /home/me/web/plan.yaml in /home/me/web")
 	u.sees("it cannot start: its setup is not trusted", "agency init")
+	start() // back to the form
 	start()
-	u.sees("plan release", "2 agents, at most 3 at once", "! the timeout of api has no effect", "wave 2", "api  claude_code  after schema", "start 2 agents?")
-	u.presses("n")
+	u.sees("plan release", "2 agents, at most 3 at once", "! the timeout of api has no effect", "wave 2", "api  claude_code  after schema", "ctrl-s start 2 agents")
+	u.presses("enter")
+	u.sees("plan        plan.yaml")
 	u.did("plan /home/me/web/plan.yaml in /home/me/web")
 	start()
-	u.presses("y")
+	start()
 	u.did("plan /home/me/web/plan.yaml in /home/me/web", `start /home/me/web/plan.yaml as ""`)
 	u.sees("sessions 2", "release started")
 }
@@ -358,7 +360,7 @@ func TestPalette(t *testing.T) {
 	u.presses(":")
 	u.types("hold")
 	u.presses("enter")
-	u.did("queue hold [idle] of main")
+	u.did("queue hold [r_idle] of main")
 	u.presses(":")
 	u.types("zzz")
 	u.sees("no command has these letters")

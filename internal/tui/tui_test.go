@@ -297,7 +297,7 @@ func TestSnoozeTakenBack(t *testing.T) {
 	u.sees("SNOOZED 1")
 	u.presses("G z")
 	u.did("snooze [a1] 1")
-	u.sees("docs is back")
+	u.sees("docs no longer snoozed")
 }
 
 // Those that ask come first, then what failed, is stuck, offers its work or waits, the longest first.
@@ -407,6 +407,33 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// Where the whole screen is seen, K asks for what scrolled off it, and a screen without any is asked for
+// once: after that, the look waits for a change.
+func TestHistoryOfAScreenThatFits(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 160, 50)
+	asked := []api.ShowScreenRequest{}
+	u.m.desk.Daemon.ShowScreen = func(_ context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
+		asked = append(asked, req)
+		return api.ShowScreenResponse{RunID: agency.RunID(req.Run), Screen: screenOf("now")}, nil
+	}
+	u.presses("j K")
+	u.tell(lookMsg{u.m.board.eye.turn})
+	if len(asked) != 3 || asked[1].History != mostHistory || asked[1].Seen != "" || asked[2].Seen == "" {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+// A search in the pane of an empty list finds nothing.
+func TestFindWithoutARun(t *testing.T) {
+	t.Parallel()
+	u := sit(t, 80, 24)
+	u.presses("+ / :")
+	u.types("find a text")
+	u.presses("enter")
+	u.sees("No run yet")
+}
+
 // A click on the footer does what the key does, and one on a tab shows it.
 func TestClicks(t *testing.T) {
 	t.Parallel()
@@ -453,6 +480,9 @@ func TestNamedOptions(t *testing.T) {
 	u.sees("1 Short  2 Long")
 	u.presses("2")
 	u.did("answer r_tone q9@" + stamp(0) + " Long")
+	u.presses("_ 2")
+	u.did()
+	u.sees("not all of the question is seen")
 }
 
 // allBindings returns the keys of all screens.

@@ -19,6 +19,21 @@ import (
 	"agency/internal/view"
 )
 
+// Inbox returns what waits for the user to read it: the alerts that neither the user nor an agent has
+// acknowledged, and the messages of agents.
+func Inbox(ctx context.Context, d *page.Daemon) ([]api.Alert, []agency.Message, error) {
+	alerts, err := d.ListAlerts(ctx, api.ListAlertsRequest{})
+	if err != nil {
+		return nil, nil, err
+	}
+	messages, err := d.ListMessages(ctx, api.ListMessagesRequest{Recipient: agency.User})
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.DeleteFunc(alerts.Alerts, func(a api.Alert) bool { return a.AckedAt != nil }),
+		slices.DeleteFunc(messages.Messages, func(m agency.Message) bool { return m.From == agency.Daemon }), nil // what agency says of runs is in the alerts
+}
+
 // How much of a run is read.
 const (
 	logLines   = 500

@@ -34,14 +34,14 @@ func (p *Page) startComment() tea.Cmd {
 
 // keepComment keeps a comment. One that it replaces is discarded after that.
 func (p *Page) keepComment(text string) tea.Cmd {
-	about, old, run, ctx, d := p.about, p.edited, p.run.ID, p.desk.Ctx, &p.desk.Daemon
+	about, old, run, d := p.about, p.edited, p.run.ID, &p.desk.Daemon
 	req := api.AddCommentsRequest{Run: string(run), Comments: []api.CommentRequest{{File: about.path, Line: about.line, Old: about.old, Text: text}}}
-	return tea.Batch(p.desk.Say("keeping the comment …"), func() tea.Msg {
+	return p.desk.Act("keeping the comment", fmt.Sprintf("comment on %s:%d kept; S sends it", about.path, about.line), func(ctx context.Context) error {
 		_, err := d.AddComments(ctx, req)
 		if err == nil && old > 0 {
 			_, err = d.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(run), Numbers: []int{old}})
 		}
-		return sentMsg{run, fmt.Sprintf("comment on %s:%d kept; S sends it", about.path, about.line), err}
+		return err
 	})
 }
 
@@ -54,12 +54,12 @@ func (p *Page) discard() tea.Cmd {
 	case c.State == agency.CommentSent:
 		return p.desk.Say("the agent has that comment already")
 	}
-	run, number, ctx, d := p.run.ID, c.Number, p.desk.Ctx, &p.desk.Daemon
+	run, number, d := p.run.ID, c.Number, &p.desk.Daemon
 	return p.desk.Confirm("discard the comment?", func() tea.Cmd {
-		return func() tea.Msg {
+		return p.desk.Act("discarding", "the comment is discarded", func(ctx context.Context) error {
 			_, err := d.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(run), Numbers: []int{number}})
-			return sentMsg{run, "the comment is discarded", err}
-		}
+			return err
+		})
 	})
 }
 
@@ -73,9 +73,9 @@ func (p *Page) send() tea.Cmd {
 	if open == 0 {
 		return p.desk.Say("there is no comment to send: c makes one")
 	}
-	run, ctx, d := p.run.ID, p.desk.Ctx, &p.desk.Daemon
+	run, d := p.run.ID, &p.desk.Daemon
 	return p.desk.Confirm(fmt.Sprintf("send %s to the agent of %s?", comments(open), p.run.Ref()), func() tea.Cmd {
-		return tea.Batch(p.desk.Say("sending …"), func() tea.Msg { return sentMsg{run, "the comments are sent", sendComments(ctx, d, run)} })
+		return p.desk.Act("sending the comments", "the comments are sent", func(ctx context.Context) error { return sendComments(ctx, d, run) })
 	})
 }
 

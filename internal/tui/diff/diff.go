@@ -28,8 +28,8 @@ type Page struct {
 	base     string
 	tight    bool // lines that differ in white space only are not shown
 	list     api.DiffRunResponse
-	tree     []branch // its files by their folders
-	flat     []branch // and without these
+	tree     []treeRow // its files by their folders
+	flat     []treeRow // and without these
 	loaded   bool
 	failed   string
 	comments []agency.LineComment
@@ -76,11 +76,6 @@ type (
 	commentsMsg struct {
 		run      agency.RunID
 		comments []agency.LineComment
-	}
-	sentMsg struct {
-		run  agency.RunID
-		text string
-		err  error
 	}
 )
 
@@ -169,14 +164,8 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			return p.desk.Fail(msg.err)
 		}
 		return p.Open() // the user may have changed the file
-	case sentMsg:
-		if msg.run != p.run.ID {
-			return nil
-		}
-		if msg.err != nil {
-			return p.desk.Fail(msg.err)
-		}
-		return tea.Batch(p.desk.Say(msg.text), p.readComments())
+	case page.Acted:
+		return p.readComments()
 	}
 	return nil
 }

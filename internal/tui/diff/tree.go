@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"agency"
@@ -12,27 +13,27 @@ import (
 	"agency/internal/view"
 )
 
-// branch is a row of the tree of files: a file, or a folder when file is -1.
-type branch struct {
+// treeRow is a row of the tree of files: a file, or a folder when file is -1.
+type treeRow struct {
 	file  int
 	name  string
 	depth int
 }
 
 // tree returns the files by their folders. A folder with one thing in it is on the row of that.
-func tree(files []agency.FileDiff) []branch {
-	rows := []branch{}
+func tree(files []agency.FileDiff) []treeRow {
+	rows := []treeRow{}
 	var walk func(from, to, cut, depth int)
 	walk = func(from, to, cut, depth int) {
 		for from < to {
 			name := files[from].Path[cut:]
 			folder, end := common(files, from, to, cut)
 			if folder == "" || end == from+1 {
-				rows = append(rows, branch{from, name, depth})
+				rows = append(rows, treeRow{from, name, depth})
 				from++
 				continue
 			}
-			rows = append(rows, branch{-1, folder, depth})
+			rows = append(rows, treeRow{-1, folder, depth})
 			walk(from, end, cut+len(folder), depth+1)
 			from = end
 		}
@@ -42,7 +43,7 @@ func tree(files []agency.FileDiff) []branch {
 }
 
 // common returns the folder of a file, as the rest of its path behind cut says it, and the end of the
-// files that are in it too: as deep as all of these are. Files come by their paths.
+// files behind it that are in it too: as deep as all of these are.
 func common(files []agency.FileDiff, from, to, cut int) (folder string, end int) {
 	at := strings.IndexByte(files[from].Path[cut:], '/')
 	if at < 0 {
@@ -58,7 +59,7 @@ func common(files []agency.FileDiff, from, to, cut int) (folder string, end int)
 			break
 		}
 		deeper := files[from].Path[:len(prefix)+at+1]
-		if !strings.HasPrefix(files[end-1].Path, deeper) {
+		if slices.ContainsFunc(files[from:end], func(f agency.FileDiff) bool { return !strings.HasPrefix(f.Path, deeper) }) {
 			break
 		}
 		prefix = deeper
@@ -67,10 +68,10 @@ func common(files []agency.FileDiff, from, to, cut int) (folder string, end int)
 }
 
 // flat returns the files without their folders.
-func flat(files []agency.FileDiff) []branch {
-	rows := make([]branch, len(files))
+func flat(files []agency.FileDiff) []treeRow {
+	rows := make([]treeRow, len(files))
 	for i := range files {
-		rows[i] = branch{i, files[i].Path, 0}
+		rows[i] = treeRow{i, files[i].Path, 0}
 	}
 	return rows
 }
@@ -104,7 +105,7 @@ func (p *Page) files(width, height int, asTree bool) []cell.Line {
 }
 
 // fileRow returns the row of a file: whether it was reviewed, what became of it, and how much.
-func (p *Page) fileRow(r *branch, indent string, width int) cell.Line {
+func (p *Page) fileRow(r *treeRow, indent string, width int) cell.Line {
 	f := &p.list.List[r.file]
 	mark := " "
 	if p.seen[key(f)] {

@@ -2,6 +2,7 @@
 package form
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,7 @@ type Page struct {
 	refs     []string // of the repository, those with the newest commits first
 	at       int
 	starting bool
+	opened   int  // counts how often the user came to the form: a start belongs to one of these times
 	left     bool // the user went back to the list
 	problem  string
 	check    *check // of the plan, until the next key
@@ -71,10 +73,15 @@ type (
 		text string
 		err  error
 	}
-	refsMsg    struct{ names []string }
+	refsMsg struct {
+		dir   string
+		names []string
+	}
 	startedMsg struct {
-		run api.Run
-		err error
+		opened int
+		task   string
+		run    api.Run
+		err    error
 	}
 )
 
@@ -84,21 +91,19 @@ func (p *Page) Title() string { return "new run" }
 // Open implements page.Page.
 func (p *Page) Open() tea.Cmd {
 	p.left = false
+	p.opened++
 	return p.readRefs()
 }
 
 // readRefs reads what a run in the repository of the form can start from.
 func (p *Page) readRefs() tea.Cmd {
-	d, ctx, dir := &p.desk.Daemon, p.desk.Ctx, p.value(repository)
-	if dir == "" {
-		dir = p.desk.Dir
-	}
+	d, ctx, dir := &p.desk.Daemon, p.desk.Ctx, p.dir()
 	return func() tea.Msg {
 		resp, err := d.ListRefs(ctx, api.RefsRequest{Dir: dir})
 		if err != nil {
-			return refsMsg{} // there is nothing to offer; the start says what is wrong
+			return refsMsg{dir: dir} // there is nothing to offer; the start says what is wrong
 		}
-		return refsMsg{resp.Names}
+		return refsMsg{dir, resp.Names}
 	}
 }
 
@@ -114,9 +119,12 @@ func (p *Page) Bindings() []page.Binding {
 		{Keys: []string{"enter"}, Shown: "enter", Does: "a new line of the prompt; else the next row", Group: group, Act: page.Run(func() tea.Cmd { return p.move(1) })},
 		{Keys: []string{"ctrl+n", "ctrl+p"}, Shown: "ctrl-n, ctrl-p", Does: "the next choice of the row, or the one before", Group: group, Act: func(key string) tea.Cmd { return p.choose(key) }},
 		{Keys: []string{"ctrl+g"}, Shown: "ctrl-g", Does: "write the prompt in $EDITOR", Group: group, Act: page.Run(p.edit)},
-		{Keys: []string{"ctrl+s"}, Shown: "ctrl-s", Does: "start the run, or check the plan and start it after a y", Group: group, Act: page.Run(p.start)},
+		{Keys: []string{"ctrl+s"}, Shown: "ctrl-s", Does: "start the run, or check the plan and then start it", Group: group, Act: page.Run(p.start)},
 	}
 }
+
+// dir returns the folder in the repository of the form.
+func (p *Page) dir() string { return cmp.Or(p.value(repository), p.desk.Dir) }
 
 // move goes to another row.
 func (p *Page) move(by int) tea.Cmd {
@@ -130,9 +138,14 @@ func (p *Page) move(by int) tea.Cmd {
 
 // Type implements page.Page.
 func (p *Page) Type(key tea.KeyPressMsg) tea.Cmd {
+	checked := p.check
 	p.check = nil
 	name := key.String()
 	switch {
+	case checked != nil && name == "ctrl+s" && checked.resp.Refused == nil:
+		return p.startPlan(checked)
+	case checked != nil:
+		return nil // the form again
 	case name == "esc":
 		p.left = true
 		return p.desk.Leave()
@@ -215,15 +228,19 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		p.task = field.NewArea("")
 		p.task.Insert(strings.TrimSpace(msg.text))
 	case refsMsg:
-		p.refs = msg.names
+		if msg.dir == p.dir() {
+			p.refs = msg.names
+		}
 	case startedMsg:
 		p.starting = false
 		if msg.err != nil {
 			return p.failed(msg.err)
 		}
-		p.task, p.fields[name] = field.NewArea(""), field.New("") // the next run gets the rest of the form
+		if p.text() == msg.task { // else the user writes the next one by now
+			p.task, p.fields[name] = field.NewArea(""), field.New("") // the next run gets the rest of the form
+		}
 		said := p.desk.Say(msg.run.Ref() + " started")
-		if p.left {
+		if p.left || p.opened != msg.opened {
 			return said
 		}
 		return tea.Batch(said, p.desk.Go(msg.run.ID))
@@ -256,17 +273,14 @@ func (p *Page) start() tea.Cmd {
 		return p.problemIs("the agent needs a prompt")
 	}
 	p.starting, p.problem = true, ""
-	req := api.CreateRunRequest{Dir: p.desk.Dir, Env: p.desk.Env, Config: p.desk.Config, Spec: agency.Spec{
-		Prompt: agency.SpecPrompt{Text: p.text()}, Repo: p.value(repository), Name: p.value(name), Preset: p.value(preset),
-		BaseRef: p.value(base), Sandbox: agency.SandboxLevel(p.value(sandbox)),
-	}}
-	if named := p.value(runner); named != "" {
-		req.Spec.Runner.Kind, req.Spec.Runner.Name = p.desk.Runner(named)
+	run := page.NewRun{
+		Task: p.text(), Repo: p.value(repository), Name: p.value(name), Preset: p.value(preset), Runner: p.value(runner), Base: p.value(base), Sandbox: p.value(sandbox),
 	}
-	d, ctx := &p.desk.Daemon, p.desk.Ctx
+	req := api.CreateRunRequest{Dir: p.desk.Dir, Env: p.desk.Env, Config: p.desk.Config, Spec: run.Spec(p.desk.Runner)}
+	d, ctx, opened, task := &p.desk.Daemon, p.desk.Ctx, p.opened, p.text()
 	return func() tea.Msg {
 		resp, err := d.CreateRun(ctx, req)
-		return startedMsg{resp.Run, err}
+		return startedMsg{opened, task, resp.Run, err}
 	}
 }
 
@@ -276,8 +290,13 @@ func (p *Page) Typing(width int) cell.Line {
 	for _, k := range [][2]string{{"tab", "next"}, {"ctrl-g", "$EDITOR"}, {"ctrl-s", "start"}, {"esc", "back; the form stays as it is"}} {
 		line = line.Add(cell.Bold, k[0]).Add(cell.Dim, " "+k[1]+"  ")
 	}
-	if p.starting {
+	switch {
+	case p.starting:
 		line = cell.Of(cell.Bold, " starting …")
+	case p.check != nil && p.check.resp.Refused == nil:
+		line = cell.Of(cell.Bold, " ctrl-s").Add(cell.Dim, " start "+agents(len(p.check.resp.Plan.Agents))+"  any other key: back")
+	case p.check != nil:
+		line = cell.Of(cell.Dim, " any key: back")
 	}
 	return line.Fit(width)
 }

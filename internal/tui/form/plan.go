@@ -22,10 +22,12 @@ type check struct {
 
 type (
 	checkedMsg struct {
-		check check
-		err   error
+		opened int
+		check  check
+		err    error
 	}
 	begunMsg struct {
+		opened  int
 		session api.Session
 		err     error
 	}
@@ -44,35 +46,34 @@ func (p *Page) checkPlan() tea.Cmd {
 	}
 	req := api.StartSessionRequest{Plan: api.PlanSource{Path: path, Agents: []string{}, Name: p.value(name), Base: p.value(base)}, Dir: p.value(repository), Env: p.desk.Env, Config: p.desk.Config}
 	p.starting, p.problem = true, ""
-	d, ctx := &p.desk.Daemon, p.desk.Ctx
+	d, ctx, opened := &p.desk.Daemon, p.desk.Ctx, p.opened
 	return func() tea.Msg {
 		resp, err := d.PlanSession(ctx, api.PlanSessionRequest{Plan: req.Plan, Dir: req.Dir, Env: req.Env, Config: req.Config})
-		return checkedMsg{check{req, resp}, err}
+		return checkedMsg{opened, check{req, resp}, err}
 	}
 }
 
-// checked shows what the plan would do, and asks whether it is to start.
+// checked shows what the plan would do. A key that the user then presses for it starts it.
 func (p *Page) checked(msg *checkedMsg) tea.Cmd {
 	p.starting = false
 	if msg.err != nil {
 		return p.failed(msg.err)
 	}
-	if p.left {
+	if p.left || p.opened != msg.opened {
 		return nil
 	}
 	p.check = &msg.check
-	if p.check.resp.Refused != nil {
-		return nil
+	return nil
+}
+
+// startPlan starts the session of a plan that the user has seen.
+func (p *Page) startPlan(c *check) tea.Cmd {
+	p.starting = true
+	d, ctx, req, opened := &p.desk.Daemon, p.desk.Ctx, c.req, p.opened
+	return func() tea.Msg {
+		resp, err := d.StartSession(ctx, req)
+		return begunMsg{opened, resp.Session, err}
 	}
-	req := p.check.req
-	return p.desk.Confirm("start "+agents(len(p.check.resp.Plan.Agents))+"?", func() tea.Cmd {
-		p.starting = true
-		d, ctx := &p.desk.Daemon, p.desk.Ctx
-		return func() tea.Msg {
-			resp, err := d.StartSession(ctx, req)
-			return begunMsg{resp.Session, err}
-		}
-	})
 }
 
 func (p *Page) begun(msg *begunMsg) tea.Cmd {
@@ -81,7 +82,7 @@ func (p *Page) begun(msg *begunMsg) tea.Cmd {
 		return p.failed(msg.err)
 	}
 	said := p.desk.Say(session.Name(&msg.session) + " started")
-	if p.left {
+	if p.left || p.opened != msg.opened {
 		return said
 	}
 	return tea.Batch(said, p.desk.Open(session.New(p.desk)))

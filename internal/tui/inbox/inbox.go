@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/term"
+	"agency/internal/tui/about"
 	"agency/internal/tui/cell"
 	"agency/internal/tui/page"
 	"agency/internal/tui/session"
@@ -49,26 +50,15 @@ func (p *Page) Title() string { return fmt.Sprintf("inbox %d", len(p.items)) }
 func (p *Page) Open() tea.Cmd {
 	d, ctx := &p.desk.Daemon, p.desk.Ctx
 	return func() tea.Msg {
-		alerts, err := d.ListAlerts(ctx, api.ListAlertsRequest{})
-		if err != nil {
-			return itemsMsg{err: err}
+		alerts, messages, err := about.Inbox(ctx, d)
+		items := make([]item, 0, len(alerts)+len(messages))
+		for i := range alerts {
+			items = append(items, item{alert: &alerts[i]})
 		}
-		messages, err := d.ListMessages(ctx, api.ListMessagesRequest{Recipient: agency.User})
-		if err != nil {
-			return itemsMsg{err: err}
+		for i := range messages {
+			items = append(items, item{message: &messages[i]})
 		}
-		items := make([]item, 0, len(alerts.Alerts)+len(messages.Messages))
-		for i := range alerts.Alerts {
-			if a := &alerts.Alerts[i]; a.AckedAt == nil { // else the user or an agent has read it
-				items = append(items, item{alert: a})
-			}
-		}
-		for i := range messages.Messages {
-			if m := &messages.Messages[i]; m.From != agency.Daemon { // what agency says of runs is in the alerts
-				items = append(items, item{message: m})
-			}
-		}
-		return itemsMsg{items: items}
+		return itemsMsg{items, err}
 	}
 }
 

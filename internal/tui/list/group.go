@@ -36,6 +36,8 @@ func (b By) title(r *api.Run) string {
 		return "no " + b.String()
 	case b == ByRepository:
 		return filepath.Base(key)
+	case b == BySession:
+		return cmp.Or(r.Member.Name, key)
 	default:
 		return key
 	}
@@ -49,7 +51,7 @@ func (b By) key(r *api.Run) string {
 	case b == ByRepository:
 		return r.Repo
 	case b == BySession && r.Member != nil:
-		return cmp.Or(r.Member.Name, string(r.Member.Session))
+		return string(r.Member.Session)
 	case b == ByTag:
 		return tag(r)
 	default:

@@ -1,6 +1,7 @@
 package menu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/page"
 	"agency/internal/tui/session"
 )
 
@@ -26,60 +28,64 @@ func (m *Menu) begin(ctx context.Context) error {
 
 // beginRun asks for a task and what else is to be said of the run, and starts it.
 func (m *Menu) beginRun(ctx context.Context) error {
-	task, err := m.text(ctx, "the task, on as many lines as you like; an empty line ends it")
-	if err != nil || task == "" {
+	run := page.NewRun{Repo: m.o.Dir}
+	var err error
+	if run.Task, err = m.text(ctx, "the task, on as many lines as you like; an empty line ends it"); err != nil || run.Task == "" {
 		return err
 	}
-	fields := []struct{ name, empty, value string }{
-		{"repository, a folder in it", "", m.o.Dir},
-		{"name", "from the task", ""},
-		{"preset", "none", ""},
-		{"runner", "as configured", ""},
-		{"base, a branch or commit", "what is checked out", ""},
-		{"sandbox: worktree, landlock, process or container", "as configured", ""},
+	levels := []string{}
+	for _, level := range agency.SandboxLevels() {
+		levels = append(levels, string(level))
+	}
+	fields := []struct {
+		name, empty string
+		value       *string
+	}{
+		{"repository, a folder in it", "the present folder", &run.Repo},
+		{"name", "from the task", &run.Name},
+		{"preset", "none", &run.Preset},
+		{"runner", "as configured", &run.Runner},
+		{"base, a branch or commit", "what is checked out", &run.Base},
+		{"sandbox (" + strings.Join(levels, ", ") + ")", "as configured", &run.Sandbox},
 	}
 	for {
 		rows := []string{"start it"}
 		for _, f := range fields {
-			value := f.value
-			if value == "" {
-				value = f.empty
-			}
-			rows = append(rows, f.name+": "+value)
+			rows = append(rows, f.name+": "+cmp.Or(*f.value, f.empty))
 		}
 		at, err := m.choose(ctx, rows, "1 starts it, another number changes that")
 		if err != nil || at < 0 {
 			return err
 		}
-		if at > 0 {
-			if fields[at-1].value, err = m.ask(ctx, fields[at-1].name+", an empty line: "+fields[at-1].empty); err != nil {
+		if at == 0 {
+			started, err := m.startRun(ctx, &run)
+			if started || err != nil {
 				return err
 			}
 			continue
 		}
-		spec := agency.Spec{
-			Prompt: agency.SpecPrompt{Text: task}, Repo: fields[0].value, Name: fields[1].value, Preset: fields[2].value,
-			BaseRef: fields[4].value, Sandbox: agency.SandboxLevel(fields[5].value),
-		}
-		if runner := fields[3].value; runner != "" {
-			spec.Runner.Kind, spec.Runner.Name = m.o.Runner(runner)
-		}
-		resp, err := m.o.Daemon.CreateRun(ctx, api.CreateRunRequest{Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config, Spec: spec})
-		if err == nil {
-			m.say("%s started", resp.Run.Ref())
-			return m.list(ctx)
-		}
-		if err := m.fail(err); err != nil {
+		f := fields[at-1]
+		if *f.value, err = m.line(ctx, f.name+", an empty line: "+f.empty); err != nil {
 			return err
 		}
 	}
+}
+
+// startRun starts a run, and reports whether the daemon took it.
+func (m *Menu) startRun(ctx context.Context, run *page.NewRun) (started bool, err error) {
+	resp, err := m.o.Daemon.CreateRun(ctx, api.CreateRunRequest{Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config, Spec: run.Spec(m.o.Runner)})
+	if err != nil {
+		return false, m.fail(err)
+	}
+	m.say("%s started", resp.Run.Ref())
+	return true, m.list(ctx)
 }
 
 // text returns lines that the user types, until an empty one.
 func (m *Menu) text(ctx context.Context, what string) (string, error) {
 	lines := []string{}
 	for {
-		line, err := m.ask(ctx, what)
+		line, err := m.line(ctx, what)
 		if err != nil || line == "" {
 			return strings.Join(lines, "\n"), err
 		}

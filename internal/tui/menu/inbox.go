@@ -1,10 +1,12 @@
 package menu
 
 import (
+	"cmp"
 	"context"
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/about"
 	"agency/internal/tui/page"
 	"agency/internal/view"
 )
@@ -13,35 +15,22 @@ import (
 // chooses.
 func (m *Menu) inbox(ctx context.Context) error {
 	return m.browse(ctx, "number of an alert or a message", "no alert and no message waits for you", func() ([]string, func(int) error, error) {
+		alerts, messages, err := about.Inbox(ctx, &m.o.Daemon)
 		rows, items := []string{}, []func() error{}
-		alerts, err := m.o.Daemon.ListAlerts(ctx, api.ListAlertsRequest{})
-		if err != nil {
-			return nil, nil, err
+		for i := range alerts {
+			rows, items = append(rows, view.AlertSentence(&alerts[i])), append(items, func() error { return m.alert(ctx, &alerts[i]) })
 		}
-		for i := range alerts.Alerts {
-			if al := &alerts.Alerts[i]; al.AckedAt == nil {
-				rows, items = append(rows, view.AlertSentence(al)), append(items, func() error { return m.alert(ctx, al) })
-			}
-		}
-		messages, err := m.o.Daemon.ListMessages(ctx, api.ListMessagesRequest{Recipient: agency.User})
 		names := m.names()
-		for i := range messages.Messages {
-			msg := &messages.Messages[i]
-			if msg.From == agency.Daemon { // what agency says of runs is in the alerts
-				continue
-			}
-			from := msg.From
-			if name := names[from]; name != "" {
-				from = name
-			}
-			rows, items = append(rows, from+" wrote: "+view.MessageText(msg)), append(items, func() error { return m.message(ctx, msg) })
+		for i := range messages {
+			msg := &messages[i]
+			rows, items = append(rows, cmp.Or(names[msg.From], msg.From)+" wrote: "+view.MessageText(msg)), append(items, func() error { return m.message(ctx, msg) })
 		}
 		return rows, func(i int) error { return items[i]() }, err
 	})
 }
 
 func (m *Menu) alert(ctx context.Context, al *api.Alert) error {
-	m.say("%s; it is answered by %s", view.AlertSentence(al), view.AlertCommand(al))
+	m.say("%s; command: %s", view.AlertSentence(al), view.AlertCommand(al))
 	d, ids := &m.o.Daemon, []string{al.ID}
 	actions := []action{
 		{does: "acknowledge it", do: func(ctx context.Context, _ string) (string, error) {

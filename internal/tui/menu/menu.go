@@ -40,6 +40,7 @@ type Menu struct {
 	runs   []api.Run
 	filter string
 	asked  map[string]bool // what was told already: runs with what they wait for
+	want   chan<- struct{} // has a line read
 	lines  <-chan string
 	seen   <-chan struct{} // something changed
 }
@@ -51,8 +52,8 @@ var errLeft = errors.New("the user leaves")
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lines, changes := make(chan string), make(chan struct{}, 1)
-	go read(ctx, o.In, lines)
+	want, lines, changes := make(chan struct{}), make(chan string), make(chan struct{}, 1)
+	go read(ctx, o.In, want, lines)
 	go func() {
 		tell := func() {
 			select {
@@ -62,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 		}
 		_ = o.Daemon.Follow(ctx, func(agency.RunID) { tell() }, tell) // without it, r reads the list again
 	}()
-	m := &Menu{o: o, asked: map[string]bool{}, lines: lines, seen: changes}
+	m := &Menu{o: o, asked: map[string]bool{}, want: want, lines: lines, seen: changes}
 	err := m.list(ctx)
 	for err == nil {
 		err = m.top(ctx)
@@ -73,10 +74,19 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// read sends the lines that the user types. The end of the input is the end of lines.
-func read(ctx context.Context, in io.Reader, lines chan<- string) {
+// read sends a line that the user types each time one is wanted: a program that gets the terminal
+// meanwhile must get what the user types there. The end of the input is the end of lines.
+func read(ctx context.Context, in io.Reader, want <-chan struct{}, lines chan<- string) {
 	defer close(lines)
-	for s := bufio.NewScanner(in); s.Scan(); {
+	for s := bufio.NewScanner(in); ; {
+		select {
+		case <-want:
+		case <-ctx.Done():
+			return
+		}
+		if !s.Scan() {
+			return
+		}
 		select {
 		case lines <- strings.TrimSpace(s.Text()):
 		case <-ctx.Done():
@@ -107,8 +117,12 @@ func (m *Menu) top(ctx context.Context) error {
 	case line == "l":
 		return m.queues(ctx)
 	}
-	if at, ok := m.number(line, len(m.runs)); ok {
-		return m.run(ctx, &m.runs[at])
+	at, ok := m.number(line, len(m.runs))
+	if !ok {
+		return nil
+	}
+	if err := m.runWithID(ctx, m.runs[at].ID); err != nil {
+		return m.fail(err)
 	}
 	return nil
 }
@@ -137,13 +151,26 @@ func (m *Menu) fail(err error) error {
 	return nil
 }
 
-// ask returns the next line that the user types. What begins to need the user meanwhile is told.
+// ask returns the next line that the user types; q leaves.
 func (m *Menu) ask(ctx context.Context, what string) (string, error) {
+	line, err := m.line(ctx, what)
+	if err == nil && line == "q" {
+		err = errLeft
+	}
+	return line, err
+}
+
+// line returns the next line that the user types, which may be any text. What begins to need the user
+// meanwhile is told.
+func (m *Menu) line(ctx context.Context, what string) (string, error) {
 	m.say("%s", what)
+	want := m.want
 	for {
 		select {
+		case want <- struct{}{}:
+			want = nil
 		case line, ok := <-m.lines:
-			if !ok || line == "q" {
+			if !ok {
 				return "", errLeft
 			}
 			return line, nil
@@ -169,15 +196,15 @@ func (m *Menu) choose(ctx context.Context, rows []string, what string) (int, err
 	for i, row := range rows {
 		m.say("%d. %s", i+1, row)
 	}
-	line, err := m.ask(ctx, what+", b: back, q: leave")
-	if err != nil || line == "b" || line == "" {
-		return -1, err
+	for {
+		line, err := m.ask(ctx, what+", b: back, q: leave")
+		if err != nil || line == "b" || line == "" {
+			return -1, err
+		}
+		if at, ok := m.number(line, len(rows)); ok {
+			return at, nil
+		}
 	}
-	at, ok := m.number(line, len(rows))
-	if !ok {
-		return -1, nil
-	}
-	return at, nil
 }
 
 // browse prints rows and opens the one that the user chooses, until the user goes back. Each time the
@@ -222,7 +249,7 @@ func (m *Menu) act(ctx context.Context, actions []action) error {
 	}
 	a, text := &actions[at], ""
 	if a.text != "" {
-		if text, err = m.ask(ctx, a.text+", an empty line for none"); err != nil || text == "" {
+		if text, err = m.line(ctx, a.text+", an empty line for none"); err != nil || text == "" {
 			return err
 		}
 	}

@@ -86,7 +86,7 @@ func (u *user) daemonOfPages() {
 		return resp, nil
 	}
 	d.AddComments = func(_ context.Context, req api.AddCommentsRequest) (api.CommentsResponse, error) {
-		return api.CommentsResponse{}, u.record("comment %s:%d %s", req.Comments[0].File, req.Comments[0].Line, req.Comments[0].Text)
+		return api.CommentsResponse{}, u.record("comment %s:%d %s %t", req.Comments[0].File, req.Comments[0].Line, req.Comments[0].Text, req.Comments[0].Old)
 	}
 	d.SendComments = func(_ context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {
 		return api.SendCommentsResponse{Confirmed: true}, u.record("send comments %s", req.Run)
@@ -232,7 +232,7 @@ func TestMenuQuestion(t *testing.T) {
 func TestMenuEnded(t *testing.T) {
 	t.Parallel()
 	u := sit(t, api.Run{ID: "r_3", Name: "idle", Status: agency.LabelCompleted, State: agency.Completed})
-	u.types("1 8 y 1 10 1 11 y")
+	u.types("1 8 y 1 9 1 10 y")
 	u.did("remove r_3", "verify r_3", "merge r_3")
 	u.hears("7. resume it", "idle is removed", "the checks did not pass: agency verify idle", "idle is merged")
 	if strings.Contains(u.printed, "stop it") || strings.Contains(u.printed, "attach") {
@@ -244,9 +244,9 @@ func TestMenuEnded(t *testing.T) {
 func TestMenuDiff(t *testing.T) {
 	t.Parallel()
 	u := sit(t, team()...)
-	u.types("2 2 1 4_why_new? 1 s b")
-	u.hears("1. M login.go, 1 lines added, 1 deleted", "at line 3 func Login() {\n3: same\ndeleted 4: old\nadded 4: new\n", "comment on line 4 of login.go kept", "the comments are sent")
-	u.did("comment login.go:4 why new?", "send comments r_2")
+	u.types("2 2 1 4_why_new? 1 -4_keep_it 1 s b")
+	u.hears("1. M login.go, 1 lines added, 1 deleted", "at line 3 func Login() {\n3: same\ndeleted -4: old\nadded 4: new\n", "comment on line 4 of login.go kept", "the comments are sent")
+	u.did("comment login.go:4 why new? false", "comment login.go:4 keep it true", "send comments r_2")
 }
 
 // A run is started from a task of several lines; what is said of it can be changed before.
@@ -271,9 +271,9 @@ func TestMenuLists(t *testing.T) {
 	u.did("pause s1")
 	u.types("l 1 2 1 5 1 1 b b")
 	u.hears("1. search to main, held: it is held by hand", "2. let it continue", "search continues", "the queue of main continues", "search, working")
-	u.did("queue resume [search]", "queue of main in /home/me/web resumed true")
+	u.did("queue resume [r_2]", "queue of main in /home/me/web resumed true")
 	u.types("i 1 1 1 2 2 1 b")
-	u.hears("1. auth-fix asks: may it?\n2. search wrote: which way?", "it is answered by agency answer auth-fix", "acknowledged", "snoozed for an hour", "which way?")
+	u.hears("1. auth-fix asks: may it?\n2. search wrote: which way?", "command: agency answer auth-fix", "acknowledged", "snoozed for an hour", "which way?")
 	u.did("ack [a1]", "snooze [a1] 3600000", "ack [m1]")
 }
 

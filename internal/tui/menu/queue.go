@@ -6,6 +6,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/page"
 )
 
 // queues lists what waits to land, and opens the entries that the user chooses.
@@ -17,26 +18,17 @@ func (m *Menu) queues(ctx context.Context) error {
 			e := &resp.Entries[i]
 			rows[i] = fmt.Sprintf("%s to %s, %s: %s", e.Entry.Run, e.Entry.Target, e.Entry.State, e.Why)
 		}
-		return rows, func(i int) error { return m.act(ctx, m.entryActions(&resp.Entries[i].Entry, paused(&resp, i))) }, err
+		return rows, func(i int) error {
+			return m.act(ctx, m.entryActions(&resp.Entries[i].Entry, page.QueueOf(&resp, &resp.Entries[i].Entry).Paused))
+		}, err
 	})
-}
-
-// paused reports whether the queue of an entry is paused.
-func paused(resp *api.QueueResponse, i int) bool {
-	e := &resp.Entries[i].Entry
-	for j := range resp.Queues {
-		if q := &resp.Queues[j]; q.Repo == e.Repo && q.Target == e.Target {
-			return q.Paused
-		}
-	}
-	return false
 }
 
 // entryActions returns what can be done with an entry, and with its queue.
 func (m *Menu) entryActions(e *agency.QueueEntry, paused bool) []action {
 	change := func(change, done string) func(context.Context, string) (string, error) {
 		return func(ctx context.Context, _ string) (string, error) {
-			_, err := m.o.Daemon.ChangeQueue(ctx, api.ChangeQueueRequest{Change: change, Runs: []string{e.Run}, Into: e.Target, Env: m.o.Env, Config: m.o.Config})
+			_, err := m.o.Daemon.ChangeQueue(ctx, api.ChangeQueueRequest{Change: change, Runs: []string{string(e.RunID)}, Into: e.Target, Env: m.o.Env, Config: m.o.Config})
 			return e.Run + " " + done, err
 		}
 	}

@@ -13,6 +13,9 @@ import (
 	"agency/internal/tui/cell"
 )
 
+// fileBytes is how much of the patch of one file is read.
+const fileBytes = 1 << 20
+
 // readings returns what can be read of a run.
 func (m *Menu) readings(r *api.Run) []action {
 	d, run := &m.o.Daemon, string(r.ID)
@@ -69,6 +72,9 @@ func (m *Menu) screen(ctx context.Context, run string) (string, error) {
 func (m *Menu) changes(ctx context.Context, r *api.Run) error {
 	return m.browse(ctx, "number of a file", "nothing has changed", func() ([]string, func(int) error, error) {
 		resp, err := m.o.Daemon.DiffRun(ctx, api.DiffRunRequest{Run: string(r.ID), List: true})
+		if left := resp.LeftOut.Files; left > 0 {
+			m.say("%d more files are too large to show: agency diff %s", left, r.Ref())
+		}
 		rows := make([]string, len(resp.List))
 		for i := range resp.List {
 			f := &resp.List[i]
@@ -83,7 +89,7 @@ func (m *Menu) changes(ctx context.Context, r *api.Run) error {
 
 // file reads what changed in a file, and takes comments on its lines.
 func (m *Menu) file(ctx context.Context, r *api.Run, path string) error {
-	resp, err := m.o.Daemon.DiffRun(ctx, api.DiffRunRequest{Run: string(r.ID), File: path})
+	resp, err := m.o.Daemon.DiffRun(ctx, api.DiffRunRequest{Run: string(r.ID), File: path, MaxBytes: fileBytes})
 	if err != nil {
 		return m.fail(err)
 	}
@@ -95,6 +101,9 @@ func (m *Menu) file(ctx context.Context, r *api.Run, path string) error {
 			m.sayLine(&hunks[i].Lines[j])
 		}
 	}
+	if resp.Truncated {
+		m.say("there is more of it: agency diff %s shows all", r.Ref())
+	}
 	return m.comment(ctx, r, path)
 }
 
@@ -103,7 +112,7 @@ func (m *Menu) sayLine(l *diffview.Line) {
 	case diffview.Added:
 		m.say("added %d: %s", l.New, l.Text)
 	case diffview.Deleted:
-		m.say("deleted %d: %s", l.Old, l.Text)
+		m.say("deleted -%d: %s", l.Old, l.Text)
 	case diffview.Note:
 		m.say("%s", l.Text)
 	case diffview.Same:
@@ -113,7 +122,7 @@ func (m *Menu) sayLine(l *diffview.Line) {
 
 // comment keeps a comment on a line, or sends those that are kept.
 func (m *Menu) comment(ctx context.Context, r *api.Run, path string) error {
-	line, err := m.ask(ctx, "number of a line and behind it a comment, s: send the comments to the agent, b: back, q: leave")
+	line, err := m.ask(ctx, "number of a line, with its - if it is deleted, and behind it a comment, s: send the comments to the agent, b: back, q: leave")
 	switch {
 	case err != nil || line == "b" || line == "":
 		return err
@@ -131,10 +140,11 @@ func (m *Menu) comment(ctx context.Context, r *api.Run, path string) error {
 	}
 	number, text, _ := strings.Cut(line, " ")
 	at, wrong := strconv.Atoi(number)
-	if wrong != nil || strings.TrimSpace(text) == "" {
+	if wrong != nil || at == 0 || strings.TrimSpace(text) == "" {
 		return m.fail(agency.Errorf(agency.CodeUsage, "%q is not a number and a comment", line).WithHint("such as: 12 why this?"))
 	}
-	_, err = m.o.Daemon.AddComments(ctx, api.AddCommentsRequest{Run: string(r.ID), Comments: []api.CommentRequest{{File: path, Line: at, Text: strings.TrimSpace(text)}}})
+	comment := api.CommentRequest{File: path, Line: max(at, -at), Old: at < 0, Text: strings.TrimSpace(text)}
+	_, err = m.o.Daemon.AddComments(ctx, api.AddCommentsRequest{Run: string(r.ID), Comments: []api.CommentRequest{comment}})
 	if err != nil {
 		return m.fail(err)
 	}

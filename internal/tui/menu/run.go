@@ -25,7 +25,10 @@ func (m *Menu) run(ctx context.Context, r *api.Run) error {
 	} else {
 		actions = append(actions, m.liveActions(r)...)
 	}
-	return m.act(ctx, append(actions, m.workActions(r)...))
+	if r.Status.Settled() && r.RemovedAt == nil {
+		actions = append(actions, m.landActions(r)...)
+	}
+	return m.act(ctx, append(actions, m.otherActions(r)...))
 }
 
 // answers returns the answers to what a run asks. An answer goes to the very request that was shown.
@@ -118,14 +121,10 @@ func (m *Menu) endedActions(r *api.Run) []action {
 	}
 }
 
-// workActions returns what can be done with the work of a run, and with its alerts.
-func (m *Menu) workActions(r *api.Run) []action {
+// landActions returns what brings the work of a run into its branch, while its agent does not work.
+func (m *Menu) landActions(r *api.Run) []action {
 	d, run, env, config := &m.o.Daemon, string(r.ID), m.o.Env, m.o.Config
-	actions := []action{
-		{does: "save its work in a snapshot", do: func(ctx context.Context, _ string) (string, error) {
-			_, err := d.TakeSnapshot(ctx, api.RunRequest{Run: run})
-			return r.Ref() + " is saved", err
-		}},
+	return []action{
 		{does: "run the checks of its branch", do: func(ctx context.Context, _ string) (string, error) {
 			m.say("the checks run")
 			ctx, cancel := context.WithTimeout(ctx, page.LandTime)
@@ -145,16 +144,27 @@ func (m *Menu) workActions(r *api.Run) []action {
 		}},
 		{does: "queue it to land", sure: true, do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: env, Config: config})
-			return r.Ref() + " waits to land", err
+			return r.Ref() + " is queued to land", err
+		}},
+	}
+}
+
+// otherActions returns what can be done with any run, and with its alerts.
+func (m *Menu) otherActions(r *api.Run) []action {
+	d, run, env, config := &m.o.Daemon, string(r.ID), m.o.Env, m.o.Config
+	actions := []action{
+		{does: "save its work in a snapshot", do: func(ctx context.Context, _ string) (string, error) {
+			_, err := d.TakeSnapshot(ctx, api.RunRequest{Run: run})
+			return r.Ref() + " is saved", err
 		}},
 		{does: "continue it in another mode", text: "terminal, headless or protocol, and behind it a task if it gets one", do: func(ctx context.Context, text string) (string, error) {
 			_, err := d.ResumeRun(ctx, page.ReadMode(run, text, env, config))
-			return r.Ref() + " continues in another mode", err
+			return r.Ref() + " moved to another mode", err
 		}},
 	}
 	if r.SnoozedUntil != nil {
 		return append(actions, action{does: "take the snooze of its alerts back", do: func(ctx context.Context, _ string) (string, error) {
-			return r.Ref() + " is back", page.PutOff(ctx, d, run, page.SnoozeOver)
+			return r.Ref() + " is no longer snoozed", page.PutOff(ctx, d, run, page.SnoozeOver)
 		}})
 	}
 	return append(actions, action{does: "snooze its alerts for an hour", do: func(ctx context.Context, _ string) (string, error) {

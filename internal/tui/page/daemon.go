@@ -52,6 +52,16 @@ type Daemon struct {
 	Follow func(ctx context.Context, changed func(agency.RunID), again func()) error
 }
 
+// QueueOf returns the queue of an entry.
+func QueueOf(resp *api.QueueResponse, e *agency.QueueEntry) agency.Queue {
+	for _, q := range resp.Queues {
+		if q.Repo == e.Repo && q.Target == e.Target {
+			return q
+		}
+	}
+	return agency.Queue{}
+}
+
 // PauseQueueOf pauses the landing queue of an entry, or has it continue.
 func (d *Daemon) PauseQueueOf(ctx context.Context, e *agency.QueueEntry, resume bool, env []string, config string) error {
 	resp, err := d.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{e.RunID}})

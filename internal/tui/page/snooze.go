@@ -25,7 +25,9 @@ func PutOff(ctx context.Context, d *Daemon, run string, wait time.Duration) erro
 	}
 	ids := []string{}
 	for i := range open.Alerts {
-		ids = append(ids, open.Alerts[i].ID)
+		if open.Alerts[i].AckedAt == nil { // else the user has dealt with it
+			ids = append(ids, open.Alerts[i].ID)
+		}
 	}
 	if len(ids) == 0 {
 		return agency.Errorf(agency.CodeInvalidState, "there is no alert to snooze")

@@ -12,8 +12,8 @@ import (
 )
 
 // Card returns what a run waits for, word for word, and the keys that answer it. They are dim while
-// they do nothing, because the request has only just appeared. whole reports whether all of it is in so
-// many rows. Nothing is returned for a run that waits for nothing. key returns the key of what a binding
+// they do nothing, because the request has only just appeared. whole reports whether all of it, with all
+// its options, is in so many rows and one for the keys. Nothing is returned for a run that waits for nothing. key returns the key of what a binding
 // does.
 func Card(r *api.Run, options []string, takes bool, key func(name string) string, width, rows int) (card []cell.Line, whole bool) {
 	if !r.NeedsYou() {
@@ -32,17 +32,29 @@ func Card(r *api.Run, options []string, takes bool, key func(name string) string
 	if text == "" {
 		text = "its turn ended, and it did not say what it needs"
 	}
-	whole = len(cell.Wrap(style, text, 1, width, rows+1)) <= rows && (r.Request == nil || !r.Request.Cut())
-	lines := cell.Wrap(style, text, 1, width, rows)
 	bright := cell.Coloured(view.Yellow)
 	if !takes {
 		bright = cell.Dim
 	}
-	keys := cell.Of(cell.Plain, " ")
-	for _, k := range answers(r, options, key) {
-		keys = keys.Add(bright, k[0]).Add(cell.Dim, " "+k[1]+"  ")
+	keys := keyRows(answers(r, options, key), bright, width)
+	room := max(rows+1-len(keys), 1)
+	whole = len(cell.Wrap(style, text, 1, width, room+1)) <= room && len(keys) <= rows && (r.Request == nil || !r.Request.Cut())
+	return append(cell.Wrap(style, text, 1, width, room), keys...), whole
+}
+
+// keyRows returns keys with what each does, on as many rows as they need.
+func keyRows(keys [][2]string, bright cell.Style, width int) []cell.Line {
+	rows := []cell.Line{cell.Of(cell.Plain, " ")}
+	for _, k := range keys {
+		last := len(rows) - 1
+		next := rows[last].Add(bright, k[0]).Add(cell.Dim, " "+k[1]+"  ")
+		if next.Width()-2 > width && len(rows[last]) > 1 {
+			rows = append(rows, cell.Of(cell.Plain, " ").Add(bright, k[0]).Add(cell.Dim, " "+k[1]+"  "))
+			continue
+		}
+		rows[last] = next
 	}
-	return append(lines, keys), whole
+	return rows
 }
 
 // answers returns the keys that answer a run, and what each does.

@@ -27,8 +27,11 @@ func (p *Pane) Find(text string) bool {
 	return false
 }
 
-// Forget ends the mark of what was found.
-func (p *Pane) Forget() { p.found = 0 }
+// Forget ends the mark of what was found, and reports whether there was one.
+func (p *Pane) Forget() (found bool) {
+	found, p.found = p.found > 0, 0
+	return found
+}
 
 // rows returns how many rows there are, the visible ones and the others.
 func (p *Pane) rows() int {

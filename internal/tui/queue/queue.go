@@ -88,10 +88,10 @@ func (p *Page) change(change, done string) func(string) tea.Cmd {
 		if e == nil {
 			return p.desk.Say("there is no entry")
 		}
-		d, run, into, env, config := &p.desk.Daemon, e.Entry.Run, e.Entry.Target, p.desk.Env, p.desk.Config
+		d, run, id, into, env, config := &p.desk.Daemon, e.Entry.Run, string(e.Entry.RunID), e.Entry.Target, p.desk.Env, p.desk.Config
 		act := func() tea.Cmd {
 			return p.desk.Act(change+" "+run, run+" "+done, func(ctx context.Context) error {
-				_, err := d.ChangeQueue(ctx, api.ChangeQueueRequest{Change: change, Runs: []string{run}, Into: into, Env: env, Config: config})
+				_, err := d.ChangeQueue(ctx, api.ChangeQueueRequest{Change: change, Runs: []string{id}, Into: into, Env: env, Config: config})
 				return err
 			})
 		}
@@ -109,7 +109,7 @@ func (p *Page) pause() tea.Cmd {
 		return p.desk.Say("there is no entry")
 	}
 	d, e, env, config := &p.desk.Daemon, item.Entry, p.desk.Env, p.desk.Config
-	does, done, resume := "pausing", "is paused", p.queueOf(&e).Paused
+	does, done, resume := "pausing", "is paused", page.QueueOf(&p.resp, &e).Paused
 	if resume {
 		does, done = "resuming", "continues"
 	}
@@ -205,7 +205,7 @@ func (p *Page) text(item *api.QueueItem, width int) []cell.Line {
 		state += fmt.Sprintf(", number %d in the queue", item.Position)
 	}
 	fact("state", state)
-	q := p.queueOf(e)
+	q := page.QueueOf(&p.resp, e)
 	fact("why", item.Why)
 	switch {
 	case q.Paused && e.State.Moving():
@@ -221,14 +221,4 @@ func (p *Page) text(item *api.QueueItem, width int) []cell.Line {
 	fact("commit", fmt.Sprintf("%.12s", e.Source))
 	fact("added", page.Ago(p.desk.Now().Sub(e.AddedAt))+" by "+p.desk.Name(e.By))
 	return lines
-}
-
-// queueOf returns the queue of an entry.
-func (p *Page) queueOf(e *agency.QueueEntry) agency.Queue {
-	for _, q := range p.resp.Queues {
-		if q.Repo == e.Repo && q.Target == e.Target {
-			return q
-		}
-	}
-	return agency.Queue{}
 }

@@ -72,17 +72,20 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		if msg.err != nil {
 			return p.desk.Fail(msg.err)
 		}
-		at := p.wanted
+		at, wanted := p.wanted, p.wanted != ""
 		if was := p.chosen(); was != nil {
 			at = was.ID
 		}
 		p.sessions, p.loaded, p.wanted = msg.sessions, true, ""
 		for i := range p.sessions {
 			if p.sessions[i].ID == at {
-				p.cursor.At = i
+				p.cursor.At, wanted = i, false
 			}
 		}
 		p.cursor.Keep(len(p.sessions))
+		if wanted {
+			return tea.Batch(p.read(""), p.desk.Say(fmt.Sprintf("that session is not one of the newest %d", most)))
+		}
 		return p.read("")
 	case showMsg:
 		if msg.err != nil {
@@ -188,10 +191,18 @@ func (p *Page) chosenAgent() *api.SessionAgent {
 // enter gives the keys to the cursor in the agents, or back to that in the sessions.
 func (p *Page) enter() tea.Cmd {
 	if !p.inside && p.chosenAgent() == nil {
-		return p.desk.Say("it has no agents")
+		return p.none()
 	}
 	p.inside = !p.inside
 	return nil
+}
+
+// none tells why there is no agent at the cursor.
+func (p *Page) none() tea.Cmd {
+	if !p.current() {
+		return p.desk.Say("its agents are not read yet")
+	}
+	return p.desk.Say("it has no agents")
 }
 
 // moves returns the cursor that the keys move.
@@ -217,7 +228,7 @@ func (p *Page) visit() tea.Cmd {
 	a := p.chosenAgent()
 	switch {
 	case a == nil:
-		return p.desk.Say("it has no agents")
+		return p.none()
 	case p.inside && a.RunID == "":
 		return p.desk.Say(term.SafeLine(a.ID) + " has not started")
 	case p.inside:
@@ -243,7 +254,7 @@ func (p *Page) Bindings() []page.Binding {
 		page.Binding{Name: "focus", Keys: []string{"tab"}, Shown: "tab", Does: "to the agents of the session, and back", Short: other, Group: group, Act: page.Run(p.enter)},
 		page.Binding{Name: "pause", Keys: []string{"p"}, Shown: "p", Does: "pause: no more agents start", Short: "pause", Group: group, Act: p.act("pausing", "", "is paused", p.pause)},
 		page.Binding{Name: "continue", Keys: []string{"R"}, Shown: "R", Does: "continue after a pause", Short: "resume", Group: group, Act: p.act("resuming", "", "continues", p.resume)},
-		page.Binding{Name: "cancel", Keys: []string{"x"}, Shown: "x", Does: "cancel it, after a y", Short: "cancel", Group: group, Act: p.act("cancelling", "cancel %s? its agents are stopped", "is cancelled", p.cancel)},
+		page.Binding{Name: "cancel", Keys: []string{"x"}, Shown: "x", Does: "cancel the session, after a y", Short: "cancel", Group: group, Act: p.act("cancelling", "cancel %s? its agents are stopped", "is cancelled", p.cancel)},
 		page.Binding{Name: "retry", Keys: []string{"t"}, Shown: "t", Does: "try what is not complete again, in a new session, after a y", Short: "retry", Group: group, Act: p.act("retrying", "try what is not complete of %s again?", "continues in a new session", p.retry)},
 	)
 }

@@ -1,0 +1,25 @@
+package page
+
+import "agency"
+
+// NewRun is what a user says of a run that is to start. What is empty is as configured.
+type NewRun struct {
+	Task    string
+	Repo    string // a folder in the repository
+	Name    string
+	Preset  string
+	Runner  string // as users write it
+	Base    string // a branch or commit
+	Sandbox string
+}
+
+// Spec returns the specification of the run. runner reads a runner as users write it.
+func (n *NewRun) Spec(runner func(name string) (kind agency.RunnerKind, custom string)) agency.Spec {
+	spec := agency.Spec{
+		Prompt: agency.SpecPrompt{Text: n.Task}, Repo: n.Repo, Name: n.Name, Preset: n.Preset, BaseRef: n.Base, Sandbox: agency.SandboxLevel(n.Sandbox),
+	}
+	if n.Runner != "" {
+		spec.Runner.Kind, spec.Runner.Name = runner(n.Runner)
+	}
+	return spec
+}
