@@ -158,8 +158,8 @@ func (l Label) Mark() string {
 // NeedsUser reports whether the run cannot continue until a user or agent acts.
 func (l Label) NeedsUser() bool { return l.Urgency() > 0 }
 
-// Urgency returns how soon a user looks at a run that needs them: 1 for one that asks, 2 for one that
-// is blocked, 3 for one that stalled, 4 for one whose turn ended, and 0 for a run that needs no user.
+// Urgency ranks the labels that need a user: 1 asks or has a flag, 2 is blocked, 3 stalled, 4 ended its
+// turn. It is 0 for the others.
 func (l Label) Urgency() int {
 	switch l {
 	case NeedsInput, NeedsAttention:

@@ -78,7 +78,8 @@ type Run struct {
 	// SnoozedUntil is when its alerts notify again, after all of its open ones were put off; null while
 	// one was not. Only run.list tells it.
 	SnoozedUntil *time.Time `json:"snoozed_until"`
-	// Member is the session that it is an agent of; null when it is none's. Only run.list tells it.
+	// Member is the session of the run, and its agent there; null for a run of no session. Only
+	// run.list tells it.
 	Member *agency.Membership `json:"session"`
 	// Unrecorded is true when the state of the newest attempt is not in the record yet, because it
 	// cannot be written to the disk.

@@ -48,9 +48,9 @@ type ListRunsRequest struct {
 	Status  []string       `json:"status,omitempty"`  // only runs with these statuses; empty means all
 	Tag     string         `json:"tag,omitempty"`     // only runs with this tag; empty means all
 	Fields  []string       `json:"fields,omitempty"`  // only these fields of each run; empty means all
-	// Order is "need" for the order of agency ls: first the runs that need a user: those
-	// that ask, then the blocked, the stalled and those whose turn ended, of each the longest waiting
-	// on top; then the others, newest first. Empty means oldest first.
+	// Order is "need" for the order of agency ls. Runs that need a user come first: those that ask, then
+	// blocked, stalled, and those whose turn ended, the longest waiting on top of each. The others
+	// follow, newest first. Empty means oldest first.
 	Order  string `json:"order,omitempty"`
 	Offset int    `json:"offset,omitempty"` // how many of the first runs in this order are left out
 	Limit  int    `json:"limit,omitempty"`  // how many follow at most; 0 means all

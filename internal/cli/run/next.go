@@ -20,9 +20,9 @@ func NewNext(d *command.Deps, exec Exec) *cobra.Command {
 		Use:     "next",
 		Short:   "Attach to the run that needs you most",
 		GroupID: "run",
-		Long: `Attaches to the first run that agency ls lists as needing you: one that asks
-before one that is blocked or stalled, and of these the one that has waited
-longest. In this repository, or outside of a repository in all. It names and
+		Long: `Attaches to the run that agency ls lists first: one that asks, else a blocked
+one, a stalled one, or one whose turn ended; of each, the one that has waited
+longest. It looks in this repository or, outside of one, in all. It names and
 skips a run whose terminal is gone. When no run needs you, it fails with exit
 status 3, and names a run that cannot land if there is one. Runs that are done
 or have failed do not wait for you: agency alerts lists them. With --print,

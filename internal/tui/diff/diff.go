@@ -25,14 +25,14 @@ type Page struct {
 	dir  string // of the run; empty until its marks were read
 	seen marks
 
-	base     string
-	tight    bool // lines that differ in white space only are not shown
-	list     api.DiffRunResponse
-	tree     []treeRow // its files by their folders
-	flat     []treeRow // and without these
-	loaded   bool
-	failed   string
-	comments []agency.LineComment
+	base        string
+	ignoreSpace bool // lines that differ in white space only are not shown
+	list        api.DiffRunResponse
+	tree        []treeRow // its files by their folders
+	flat        []treeRow // and without these
+	loaded      bool
+	failed      string
+	comments    []agency.LineComment
 
 	at   int // the file
 	file file
@@ -99,7 +99,7 @@ func (p *Page) Title() string {
 	case api.DiffFromLastTurn:
 		title += "  last turn"
 	}
-	if p.tight {
+	if p.ignoreSpace {
 		title += "  spaces off"
 	}
 	if p.file.left > 0 {
@@ -204,7 +204,7 @@ func (p *Page) read() tea.Cmd {
 	}
 	p.turn++
 	d, ctx, turn, path := &p.desk.Daemon, p.desk.Ctx, p.turn, f.Path
-	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.tight}
+	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.ignoreSpace}
 	return func() tea.Msg {
 		resp, err := d.DiffRun(ctx, req)
 		return fileMsg{turn, path, resp.Patch, resp.Truncated && resp.LeftOut.Files == 0, err}
@@ -290,7 +290,7 @@ func (p *Page) rebase() tea.Cmd {
 
 // tighten leaves out what differs in white space only, or shows it again.
 func (p *Page) tighten() tea.Cmd {
-	p.tight = !p.tight
+	p.ignoreSpace = !p.ignoreSpace
 	return p.read()
 }
 

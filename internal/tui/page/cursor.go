@@ -8,9 +8,9 @@ import (
 
 // Cursor is a place in a list of rows.
 type Cursor struct {
-	At     int
-	Height int  // how many rows are visible
-	Away   bool // the keys move another cursor
+	At       int
+	Height   int  // how many rows are visible
+	Inactive bool // the keys move another cursor
 
 	top int
 }
@@ -66,7 +66,7 @@ func (c *Cursor) Row(i int, line cell.Line, width int) cell.Line {
 	switch {
 	case i != c.At:
 		return append(cell.Of(cell.Plain, " "), line...).Fit(width)
-	case c.Away:
+	case c.Inactive:
 		return append(cell.Of(cell.Bold, ">"), line...).Fit(width).All(cell.Bold)
 	default:
 		return append(cell.Of(cell.Bold, ">"), line...).Fit(width).All(cell.With(cell.Reversed, "b"))

@@ -11,7 +11,7 @@ import (
 
 // Text is what a pane shows.
 type Text struct {
-	Of       string // what it is about: another text begins at its top
+	Of       string // identifies the text: the pane scrolls to the top when it changes
 	Lines    []cell.Line
 	From, To int // the rows from From to before To stay visible, as far as there is room
 }

@@ -13,7 +13,7 @@ import (
 // factIndent is where the texts of facts begin.
 const factIndent = 11
 
-// Fact returns rows with a text, whole, behind what it is; none without a text.
+// Fact returns a name and behind it a text, wrapped to the width; no rows for an empty text.
 func Fact(name, text string, width int) []cell.Line {
 	if text == "" {
 		return nil

@@ -39,10 +39,10 @@ func (p *Page) list(width int) (lines []cell.Line, first, last int) {
 		name, status = max(name, term.Width(label(a))), max(status, term.Width(view.AgentStatus(a)))
 	}
 	name = min(name, max(width/4, 16))
-	p.agent.Away = !p.inside
+	p.agent.Inactive = !p.agentsFocused
 	for i, a := range p.agents {
 		row := p.agentRow(a, name, status)
-		if !p.inside {
+		if !p.agentsFocused {
 			lines = append(lines, append(cell.Of(cell.Plain, " "), row...))
 			continue
 		}

@@ -23,7 +23,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	}
 	rows := min(len(p.sessions), max(height/3, 1))
 	name := max(width/3, 16)
-	p.cursor.Away = p.inside
+	p.cursor.Inactive = p.agentsFocused
 	lines := p.cursor.Draw(width, rows, len(p.sessions), func(i int) cell.Line { return row(&p.sessions[i], name) })
 	text := page.Text{}
 	if p.current() {

@@ -21,16 +21,16 @@ const most = 100
 type Page struct {
 	page.Quiet
 
-	desk     *page.Desk
-	sessions []api.Session
-	loaded   bool
-	cursor   page.Cursor
-	shown    api.ShowSessionResponse // the chosen one; of another while that is read
-	agents   []*api.SessionAgent     // those of shown, in the order of the list
-	agent    page.Cursor             // in agents
-	inside   bool                    // the keys move the cursor in agents
-	wanted   agency.SessionID        // the cursor goes there with the first list
-	pane     page.Pane
+	desk          *page.Desk
+	sessions      []api.Session
+	loaded        bool
+	cursor        page.Cursor
+	shown         api.ShowSessionResponse // the chosen session, or the one before until its answer comes
+	agents        []*api.SessionAgent     // those of shown, in the order of the list
+	agent         page.Cursor             // in agents
+	agentsFocused bool                    // the keys move the cursor in agents
+	wanted        agency.SessionID        // the cursor goes there with the first list
+	pane          page.Pane
 }
 
 type (
@@ -190,10 +190,10 @@ func (p *Page) chosenAgent() *api.SessionAgent {
 
 // enter gives the keys to the cursor in the agents, or back to that in the sessions.
 func (p *Page) enter() tea.Cmd {
-	if !p.inside && p.chosenAgent() == nil {
+	if !p.agentsFocused && p.chosenAgent() == nil {
 		return p.none()
 	}
-	p.inside = !p.inside
+	p.agentsFocused = !p.agentsFocused
 	return nil
 }
 
@@ -207,7 +207,7 @@ func (p *Page) none() tea.Cmd {
 
 // moves returns the cursor that the keys move.
 func (p *Page) moves() (c *page.Cursor, rows int) {
-	if p.inside {
+	if p.agentsFocused {
 		return &p.agent, len(p.agents)
 	}
 	return &p.cursor, len(p.sessions)
@@ -215,7 +215,7 @@ func (p *Page) moves() (c *page.Cursor, rows int) {
 
 // moved reads what a moved cursor needs.
 func (p *Page) moved(key string) tea.Cmd {
-	if p.inside {
+	if p.agentsFocused {
 		return nil
 	}
 	p.agent.At = 0
@@ -229,9 +229,9 @@ func (p *Page) visit() tea.Cmd {
 	switch {
 	case a == nil:
 		return p.none()
-	case p.inside && a.RunID == "":
+	case p.agentsFocused && a.RunID == "":
 		return p.desk.Say(term.SafeLine(a.ID) + " has not started")
-	case p.inside:
+	case p.agentsFocused:
 		return p.desk.Go(a.RunID)
 	}
 	for _, a := range p.agents {
@@ -246,7 +246,7 @@ func (p *Page) visit() tea.Cmd {
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the sessions"
 	other := "agents"
-	if p.inside {
+	if p.agentsFocused {
 		other = "sessions"
 	}
 	return append(append(page.MoveKeys(group, "session or agent", p.moves, p.moved), p.pane.Keys(group)...),
