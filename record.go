@@ -93,6 +93,7 @@ type DiffPart struct {
 	File  string // the patch of this file alone, by its path now
 	// IgnoreSpace leaves lines out of the patch that differ in white space only.
 	IgnoreSpace bool
+	Context     int // lines of the patch around each change; 0 is git's own number, 3
 	// LastTurn compares with the worktree as it was when the agent rested before its present turn, or,
 	// while it rests, before its last one; From is not read.
 	LastTurn bool

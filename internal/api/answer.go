@@ -61,6 +61,7 @@ type DiffRunRequest struct {
 	Base     string `json:"base,omitempty" jsonschema:"what it is compared with: base (where it began, default), target (where it left the branch that it would land in) or last-turn (when the agent last rested before its newest turn)"`
 	// IgnoreSpace leaves lines out of the patch that differ in white space only.
 	IgnoreSpace bool `json:"ignore_space,omitempty"`
+	Context     int  `json:"context,omitempty" jsonschema:"lines of the patch around each change, default 3, at most 10000"`
 }
 
 // What the work of a run is compared with.

@@ -344,7 +344,7 @@ func (o runOperations) showScreen(ctx context.Context, req api.ShowScreenRequest
 }
 
 func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
-	part := agency.DiffPart{Limit: req.MaxBytes, List: req.List, File: req.File, IgnoreSpace: req.IgnoreSpace}
+	part := agency.DiffPart{Limit: req.MaxBytes, List: req.List, File: req.File, IgnoreSpace: req.IgnoreSpace, Context: req.Context}
 	switch req.Base {
 	case "", api.DiffFromBase:
 	case api.DiffFromTarget:

@@ -72,6 +72,9 @@ func (l *look) patch(ctx context.Context, part agency.DiffPart, d *agency.Diff) 
 	if part.IgnoreSpace {
 		args = append(args, "--ignore-all-space")
 	}
+	if part.Context > 0 {
+		args = append(args, fmt.Sprintf("--unified=%d", part.Context))
+	}
 	args = append(args, "--end-of-options", part.From, l.tree, "--")
 	if part.File != "" {
 		at := slices.IndexFunc(d.List, func(f agency.FileDiff) bool { return f.Path == part.File || plain.Visible(f.Path) == part.File })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,6 +73,11 @@ func TestDiffByFile(t *testing.T) {
 	write(t, filepath.Join(repo.Root, "old name.go"), strings.Repeat("a line of it\n", 20))
 	write(t, filepath.Join(repo.Root, "gone"), "bye\n")
 	write(t, filepath.Join(repo.Root, "*"), "star\n")
+	numbers := []string{}
+	for n := range 20 {
+		numbers = append(numbers, strconv.Itoa(n))
+	}
+	write(t, filepath.Join(repo.Root, "long"), strings.Join(numbers, "\n")+"\n")
 	sh(t, repo.Root, "add", ".")
 	sh(t, repo.Root, "commit", "-m", "base")
 	base := sh(t, repo.Root, "rev-parse", "HEAD")
@@ -79,6 +85,8 @@ func TestDiffByFile(t *testing.T) {
 	check(t, os.Remove(filepath.Join(repo.Root, "gone")))
 	write(t, filepath.Join(repo.Root, "*"), "star\nmore\n")
 	write(t, filepath.Join(repo.Root, "image"), "\x00\x01")
+	numbers[9] = "nine"
+	write(t, filepath.Join(repo.Root, "long"), strings.Join(numbers, "\n")+"\n")
 
 	d, err := g.Diff(t.Context(), repo, repo.Root, "", agency.DiffPart{From: base, List: true})
 	check(t, err)
@@ -86,7 +94,7 @@ func TestDiffByFile(t *testing.T) {
 	for _, f := range d.List {
 		got = append(got, fmt.Sprintf("%s %s<%s +%d -%d %v %d", f.Status, f.Path, f.From, f.Added, f.Deleted, f.Binary, len(f.Object)))
 	}
-	want := []string{"M *< +1 -0 false 40", "D gone< +0 -1 false 40", "A image< +0 -0 true 40", "R new name.go<old name.go +0 -0 false 40"}
+	want := []string{"M *< +1 -0 false 40", "D gone< +0 -1 false 40", "A image< +0 -0 true 40", "M long< +1 -1 false 40", "R new name.go<old name.go +0 -0 false 40"}
 	if diff := cmp.Diff(want, got); diff != "" || d.Patch != "" || len(d.Tree) != 40 {
 		t.Fatalf("%s %+v", diff, d)
 	}
@@ -94,6 +102,11 @@ func TestDiffByFile(t *testing.T) {
 	check(t, err)
 	if strings.Count(star.Patch, "diff --git") != 1 || !strings.Contains(star.Patch, "\n+more\n") || len(star.List) != 1 || star.Tree != d.Tree {
 		t.Errorf("one file: %+v", star)
+	}
+	deep, err := g.Diff(t.Context(), repo, repo.Root, "", agency.DiffPart{From: base, File: "long", Limit: 1 << 20, Context: 5})
+	check(t, err)
+	if !strings.Contains(deep.Patch, "@@ -5,11 +5,11 @@") {
+		t.Errorf("five lines around the change: %s", deep.Patch)
 	}
 	moved, err := g.Diff(t.Context(), repo, repo.Root, "", agency.DiffPart{From: base, File: "new name.go", Limit: 1 << 20})
 	check(t, err)

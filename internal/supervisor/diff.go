@@ -16,6 +16,7 @@ const (
 	diffBytes     = 128 << 10
 	mostDiff      = 4 << 20
 	mostDiffFiles = 2000
+	mostContext   = 10000 // lines
 )
 
 // Diff returns what a run changed since the commit of the part, since its last turn, or since its base
@@ -35,6 +36,7 @@ func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*age
 		}
 	}
 	part.Limit, part.From = min(part.Limit, mostDiff), cmp.Or(part.From, r.Commit)
+	part.Context = min(part.Context, mostContext)
 	repo, err := w.repos.Of(ctx, r)
 	if err != nil {
 		return nil, agency.Diff{}, err

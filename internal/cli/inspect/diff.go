@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
@@ -18,6 +19,7 @@ type diffOptions struct {
 
 	stat, names, ignoreSpace bool
 	base                     string
+	context                  int
 }
 
 // NewDiff returns the command agency diff.
@@ -37,6 +39,7 @@ present or last turn: what your last message led to.`,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.stat, "stat", false, "show how many lines of each file changed, as git does")
 	cmd.Flags().BoolVarP(&o.ignoreSpace, "ignore-all-space", "w", false, "leave out lines that differ in white space only")
+	cmd.Flags().IntVarP(&o.context, "unified", "U", 3, "show `N` lines around each change")
 	cmd.Flags().BoolVar(&o.names, "name-only", false, "show only the names of the files")
 	cmd.Flags().StringVar(&o.base, "base", "", "compare with this `BASE`: base (where the run began, the default), target (where it left the branch that it would land in) or last-turn")
 	command.Values(cmd, "base", api.DiffFromBase, api.DiffFromTarget, api.DiffFromLastTurn)
@@ -44,7 +47,10 @@ present or last turn: what your last message led to.`,
 }
 
 func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
-	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20, IgnoreSpace: o.ignoreSpace, Base: o.base})
+	if o.context < 1 {
+		return agency.Errorf(agency.CodeUsage, "-U takes 1 line or more, not %d", o.context)
+	}
+	resp, err := command.Call(cmd.Context(), o.Deps, api.DiffRun, api.DiffRunRequest{Run: args[0], MaxBytes: 4 << 20, IgnoreSpace: o.ignoreSpace, Base: o.base, Context: o.context})
 	if err != nil {
 		return err
 	}
