@@ -103,3 +103,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The time that a line takes grows with its length alone.
+func BenchmarkLex(b *testing.B) {
+	line := strings.Repeat("a b, ", 200_000)
+	for b.Loop() {
+		diffview.Lex("x.go", line)
+	}
+}

@@ -81,39 +81,38 @@ func Lex(name, line string) []Token {
 	if !ok {
 		return []Token{{Text, line}}
 	}
-	tokens := []Token{}
-	add := func(s Sort, text string) {
-		if n := len(tokens); n > 0 && tokens[n-1].Sort == s {
-			tokens[n-1].Text += text
-		} else if text != "" {
-			tokens = append(tokens, Token{s, text})
+	tokens, rest := []Token{}, line
+	// take makes a token of the next bytes, or a part of the one before. Both are parts of the line, so
+	// nothing is copied: a line may have a megabyte.
+	take := func(s Sort, n int) {
+		at := len(line) - len(rest)
+		rest = rest[n:]
+		if i := len(tokens) - 1; i >= 0 && tokens[i].Sort == s {
+			tokens[i].Text = line[at-len(tokens[i].Text) : at+n]
+			return
 		}
+		tokens = append(tokens, Token{s, line[at : at+n]})
 	}
-	for line != "" {
-		switch c, size := utf8.DecodeRuneInString(line); {
-		case l.comment != "" && strings.HasPrefix(line, l.comment):
-			add(Comment, line)
-			return tokens
+	for rest != "" {
+		switch c, size := utf8.DecodeRuneInString(rest); {
+		case l.comment != "" && strings.HasPrefix(rest, l.comment):
+			take(Comment, len(rest))
 		case strings.ContainsRune(l.quotes, c):
-			n := quoted(line)
-			add(String, line[:n])
-			line = line[n:]
+			take(String, quoted(rest))
 		case isWord(c):
-			n := strings.IndexFunc(line, func(r rune) bool { return !isWord(r) })
+			n := strings.IndexFunc(rest, func(r rune) bool { return !isWord(r) })
 			if n < 0 {
-				n = len(line)
+				n = len(rest)
 			}
-			add(l.sort(line[:n]), line[:n])
-			line = line[n:]
+			take(l.sort(rest[:n]), n)
 		default:
-			n := size + strings.IndexFunc(line[size:], func(r rune) bool {
+			n := size + strings.IndexFunc(rest[size:], func(r rune) bool {
 				return isWord(r) || strings.ContainsRune(l.quotes, r) || l.comment != "" && strings.ContainsRune(l.comment, r)
 			})
 			if n < size {
-				n = len(line)
+				n = len(rest)
 			}
-			add(Text, line[:n])
-			line = line[n:]
+			take(Text, n)
 		}
 	}
 	return tokens
