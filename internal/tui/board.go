@@ -257,6 +257,15 @@ func (b *board) find(text string) tea.Cmd {
 	return b.eye.find(b.sought)
 }
 
+// copy hands what the pane shows to the clipboard of the terminal.
+func (b *board) copy() tea.Cmd {
+	text := b.eye.pane.Visible()
+	if !b.paneShown() || text == "" {
+		return b.desk.Say("the pane shows nothing to copy")
+	}
+	return tea.Batch(tea.SetClipboard(text), b.desk.Say("what the pane shows is handed to the terminal to copy"))
+}
+
 // forget ends the search in the pane and the filter, or else the marks, so that the marks which a
 // filter hides are seen before they go.
 func (b *board) forget() {

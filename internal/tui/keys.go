@@ -196,6 +196,7 @@ func (b *board) looks() []page.Binding {
 		{Name: "forget", Keys: []string{"esc"}, Shown: "esc", Does: "end the filter and the search, or the marks", Group: groupLook, Act: page.Do(b.forget)},
 		{Name: "scroll-down", Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
 		{Name: "scroll-up", Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
+		{Name: "copy-pane", Keys: []string{"Y"}, Shown: "Y", Does: "copy what the pane shows, or the row that was found, to the clipboard of the terminal", Group: groupLook, Act: page.Run(b.copy)},
 		{Name: "zoom", Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
 		{Name: "larger", Keys: []string{">"}, Shown: ">", Does: "make the pane larger", Group: groupLook, Act: page.Do(func() { b.resize(shareStep) })},
 		{Name: "smaller", Keys: []string{"<"}, Shown: "<", Does: "make the pane smaller", Group: groupLook, Act: page.Do(func() { b.resize(-shareStep) })},

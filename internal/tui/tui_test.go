@@ -434,6 +434,29 @@ func TestFindWithoutARun(t *testing.T) {
 	u.sees("No run yet")
 }
 
+// What the pane shows can be copied, and after a search the row that was found.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	copied := func() string {
+		_, cmd := u.m.Update(tea.KeyPressMsg{Code: 'Y', Text: "Y"})
+		u.sees("handed to the terminal to copy")
+		return fmt.Sprint(cmd())
+	}
+	u.sees("proceed")
+	if got := copied(); !strings.HasPrefix(got, "● Bash(npm test -- login)\n\n Do you want to proceed?") {
+		t.Errorf("copied %q", got)
+	}
+	u.presses("+ /")
+	u.types("proceed")
+	u.presses("enter")
+	if got := copied(); got != "Do you want to proceed?" {
+		t.Errorf("copied %q", got)
+	}
+	u.presses("_ Y")
+	u.sees("the pane shows nothing to copy")
+}
+
 // A click on the footer does what the key does, and one on a tab shows it.
 func TestClicks(t *testing.T) {
 	t.Parallel()

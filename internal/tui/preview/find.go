@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"strings"
+
 	"agency/internal/tui/cell"
 	"agency/internal/tui/page"
 )
@@ -31,6 +33,19 @@ func (p *Pane) Find(text string) bool {
 func (p *Pane) Forget() (found bool) {
 	found, p.found = p.found > 0, 0
 	return found
+}
+
+// Visible returns what is shown as text: the row that was found, or else all visible rows.
+func (p *Pane) Visible() string {
+	from, to := p.first(), min(p.first()+p.height, p.rows())
+	if p.found > 0 {
+		from, to = p.found-1, p.found
+	}
+	lines := []string{}
+	for i := from; i < min(to, p.rows()); i++ {
+		lines = append(lines, strings.TrimRight(p.row(i).Text(), " "))
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 // rows returns how many rows there are, the visible ones and the others.
