@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -23,71 +25,118 @@ func named(runs []api.Run) string {
 
 // actions act on the marked runs, or on the one under the cursor.
 type actions struct {
-	desk *page.Desk
-	list *list.List
+	desk  *page.Desk
+	list  *list.List
+	tasks []*task // that have not ended
 }
+
+// deed is what is done with one run. It returns what the user has to know of it, if anything.
+type deed func(ctx context.Context, run string) (caveat string, err error)
 
 // task is an action on runs, one after the other. It continues after a failure.
 type task struct {
 	does, done string // "stopping", "stopped"
 	runs       []api.Run
 	at         int
-	act        func(ctx context.Context, run string) error
-	id         int   // of what the first row shows
-	failed     int   // how many failed
-	err        error // of the first of them
+	act        deed
+	id         int // of what the first row shows
+	ended      bool
+	caveats    int // how many runs have one
+	caveat     string
+	failed     []*agency.Error
 }
+
+// mostReasons is how many failures of a task are told.
+const mostReasons = 3
 
 // steppedMsg is a task of which another run is done, or has failed.
 type steppedMsg struct {
-	task task
-	err  error
+	task   *task
+	caveat string
+	err    error
 }
 
 // each begins an action on runs.
-func (a *actions) each(runs []api.Run, does, done string, act func(ctx context.Context, run string) error) tea.Cmd {
-	t := task{does: does, done: done, runs: runs, act: act}
-	return a.next(&t)
+func (a *actions) each(runs []api.Run, does, done string, act deed) tea.Cmd {
+	t := &task{does: does, done: done, runs: runs, act: act}
+	a.tasks = append(a.tasks, t)
+	return a.next(t)
 }
 
 // next acts on the run of a task that is next, or ends the task.
 func (a *actions) next(t *task) tea.Cmd {
-	if t.at == len(t.runs) {
-		return func() tea.Msg { return t.ended() }
+	if t.at == len(t.runs) || t.ended {
+		a.tasks = slices.DeleteFunc(a.tasks, func(other *task) bool { return other == t })
+		acted := t.result()
+		return func() tea.Msg { return acted }
 	}
-	does := t.does + " " + t.runs[t.at].Ref()
+	r := &t.runs[t.at]
+	does := t.does + " " + r.Ref()
 	if n := len(t.runs); n > 1 {
 		does += fmt.Sprintf(" (%d of %d)", t.at+1, n)
 	}
 	t.id = a.desk.Begin(t.id, does)
-	ctx, step := a.desk.Ctx, *t
-	return func() tea.Msg { return steppedMsg{step, step.act(ctx, string(step.runs[step.at].ID))} }
+	ctx, act, run := a.desk.Ctx, t.act, string(r.ID)
+	return func() tea.Msg {
+		caveat, err := act(ctx, run)
+		return steppedMsg{t, caveat, err}
+	}
 }
 
 // stepped takes the mark from a run that is done. One that failed keeps it, to be tried again.
 func (a *actions) stepped(msg steppedMsg) tea.Cmd {
-	t := &msg.task
+	t := msg.task
 	r := &t.runs[t.at]
 	t.at++
-	if msg.err == nil {
-		a.list.Unmark(r.ID)
-		return a.next(t)
-	}
-	if t.failed++; t.failed == 1 {
+	switch {
+	case msg.err != nil:
 		e := agency.AsError(msg.err)
-		t.err = agency.Errorf(e.Code, "%s: %s", r.Ref(), e.Message).WithHint("%s", e.Hint)
+		t.failed = append(t.failed, agency.Errorf(e.Code, "%s: %s", r.Ref(), e.Message).WithHint("%s", e.Hint))
+	case msg.caveat != "":
+		t.caveats, t.caveat = t.caveats+1, msg.caveat
+		fallthrough
+	default:
+		a.list.Unmark(r.ID)
 	}
 	return a.next(t)
 }
 
-// ended returns what came of a task.
-func (t *task) ended() page.Acted {
-	err := t.err
-	if t.failed > 1 {
-		e := agency.AsError(err)
-		err = agency.Errorf(e.Code, "%d of %d failed, first %s", t.failed, len(t.runs), e.Message).WithHint("%s", e.Hint)
+// end ends the tasks that have runs left, after the present one, and reports whether there are any.
+func (a *actions) end() bool {
+	found := false
+	for _, t := range a.tasks {
+		if t.at < len(t.runs)-1 {
+			t.ended, found = true, true
+		}
 	}
-	return page.Acted{Text: named(t.runs) + " " + t.done, Err: err, ID: t.id}
+	return found
+}
+
+// result returns what came of a task.
+func (t *task) result() page.Acted {
+	acted := page.Acted{ID: t.id}
+	switch n := len(t.failed); {
+	case n == 1:
+		acted.Err = t.failed[0]
+	case n > 1:
+		reasons := []string{}
+		for _, e := range t.failed[:min(n, mostReasons)] {
+			reasons = append(reasons, e.Message)
+		}
+		if n > mostReasons {
+			reasons = append(reasons, fmt.Sprintf("and %d more", n-mostReasons))
+		}
+		acted.Err = agency.Errorf(t.failed[0].Code, "%d of %d failed: %s", n, len(t.runs), strings.Join(reasons, "; "))
+	case t.caveats > 0 && len(t.runs) > 1:
+		acted.Text = fmt.Sprintf("%d of %d: %s", t.caveats, len(t.runs), t.caveat)
+	case t.caveats > 0:
+		acted.Text = t.runs[0].Ref() + ": " + t.caveat
+	case t.at < len(t.runs):
+		acted.Text = fmt.Sprintf("ended after %d of %d runs", t.at, len(t.runs))
+	default:
+		acted.Text = named(t.runs) + " " + t.done
+	}
+	return acted
 }
 
 // none tells why there is no run to act on.
@@ -105,8 +154,13 @@ func (a *actions) now(does, done string, act func(ctx context.Context, run strin
 		if len(runs) == 0 {
 			return a.none()
 		}
-		return a.each(runs, does, done, act)
+		return a.each(runs, does, done, plainly(act))
 	}
+}
+
+// plainly returns a deed of which the user has to know nothing.
+func plainly(act func(ctx context.Context, run string) error) deed {
+	return func(ctx context.Context, run string) (string, error) { return "", act(ctx, run) }
 }
 
 // sure is now, after a question.
@@ -116,7 +170,7 @@ func (a *actions) sure(ask, does, done string, act func(ctx context.Context, run
 		if len(runs) == 0 {
 			return a.none()
 		}
-		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, act) })
+		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, plainly(act)) })
 	}
 }
 
@@ -176,17 +230,18 @@ func (b *board) startSend(string) tea.Cmd {
 	if len(runs) == 0 {
 		return b.do.none()
 	}
-	b.targets, b.typing, b.field = runs, sending, field.New("")
+	b.targets, b.typing, b.field = runs, sending, field.New(b.unsent[sending])
 	return nil
 }
 
 func (b *board) send(text string) tea.Cmd {
-	return b.do.each(b.targets, "sending to", "got the message", func(ctx context.Context, run string) error {
+	b.unsent[sending] = text
+	return b.do.each(b.targets, "sending to", "got the message", func(ctx context.Context, run string) (string, error) {
 		resp, err := b.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
 		if err == nil && !resp.Confirmed {
-			return agency.Errorf(agency.CodeInvalidState, "agency typed the message, but did not see the agent accept it")
+			return "agency typed the message, but did not see the agent accept it", nil
 		}
-		return err
+		return "", err
 	})
 }
 
@@ -201,10 +256,10 @@ func (b *board) startMove(string) tea.Cmd {
 }
 
 func (b *board) move(text string) tea.Cmd {
-	return b.do.each(b.targets, "changing the mode of", "moved to another mode", func(ctx context.Context, run string) error {
+	return b.do.each(b.targets, "changing the mode of", "moved to another mode", plainly(func(ctx context.Context, run string) error {
 		_, err := b.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, b.desk.Env, b.desk.Config))
 		return err
-	})
+	}))
 }
 
 // snooze puts off the open alerts of the marked runs, or of the one under the cursor: for an hour or,
@@ -215,9 +270,9 @@ func (a *actions) snooze(string) tea.Cmd {
 		return a.none()
 	}
 	if runs[0].SnoozedUntil != nil {
-		return a.each(runs, "waking", "no longer snoozed", func(ctx context.Context, run string) error {
+		return a.each(runs, "waking", "no longer snoozed", plainly(func(ctx context.Context, run string) error {
 			return page.PutOff(ctx, &a.desk.Daemon, run, page.SnoozeOver)
-		})
+		}))
 	}
-	return a.each(runs, "snoozing", "snoozed for an hour", func(ctx context.Context, run string) error { return page.PutOff(ctx, &a.desk.Daemon, run, page.Snooze) })
+	return a.each(runs, "snoozing", "snoozed for an hour", plainly(func(ctx context.Context, run string) error { return page.PutOff(ctx, &a.desk.Daemon, run, page.Snooze) }))
 }

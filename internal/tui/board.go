@@ -55,8 +55,9 @@ type board struct {
 	field   field.Field
 	about   api.Run // what the field is about, as it was shown
 	targets []api.Run
-	sought  string       // what was searched for last
-	wanted  agency.RunID // the cursor goes there with the next list
+	sought  string            // what was searched for last
+	unsent  map[typing]string // what the daemon did not take: it is there again
+	wanted  agency.RunID      // the cursor goes there with the next list
 
 	feed    feed
 	eye     *eye
@@ -68,7 +69,7 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map
 	look := &eye{desk: desk, list: rows}
 	b := &board{
 		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true, share: usualShare,
-		eye: look, replies: &replies{desk: desk, list: rows, eye: look},
+		unsent: map[typing]string{}, eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
 	b.replies.whole = b.whole
 	return b
@@ -142,6 +143,9 @@ func (b *board) Update(msg tea.Msg) tea.Cmd {
 	case answeredMsg:
 		return b.answered(msg)
 	case steppedMsg:
+		if msg.err == nil {
+			delete(b.unsent, sending)
+		}
 		return b.do.stepped(msg)
 	}
 	return nil
@@ -188,6 +192,7 @@ func (b *board) Type(key tea.KeyPressMsg) tea.Cmd {
 		was := b.typing
 		b.typing = nothing
 		if was == replying && strings.TrimSpace(text) != "" {
+			b.unsent[replying] = text
 			return b.replies.reply(&b.about, text)
 		}
 		if was == sending && strings.TrimSpace(text) != "" {
@@ -266,13 +271,18 @@ func (b *board) copy() tea.Cmd {
 	return tea.Batch(tea.SetClipboard(text), b.desk.Say("what the pane shows is handed to the terminal to copy"))
 }
 
-// forget ends the search in the pane and the filter, or else the marks, so that the marks which a
-// filter hides are seen before they go.
-func (b *board) forget() {
-	if found := b.eye.pane.Forget(); b.list.Filtered() == "" && !found {
+// forget ends one thing: the search in the pane, an action on several runs, the filter, or the marks.
+func (b *board) forget() tea.Cmd {
+	switch {
+	case b.eye.pane.Forget():
+	case b.do.end():
+		return b.desk.Say("it ends after the present run")
+	case b.list.Filtered() != "":
+		b.list.Filter("")
+	default:
 		b.list.Unmark()
 	}
-	b.list.Filter("")
+	return nil
 }
 
 // next goes to the next run that needs the user, or to the one before.
@@ -307,12 +317,15 @@ func (b *board) startReply(string) tea.Cmd {
 	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
 		return b.desk.Say("it asks for permission: " + b.desk.Key("allow") + " allows, " + b.desk.Key("reject") + " rejects")
 	}
-	b.typing, b.field, b.about = replying, field.New(""), *r
+	b.typing, b.field, b.about = replying, field.New(b.unsent[replying]), *r
 	return nil
 }
 
 func (b *board) answered(msg answeredMsg) tea.Cmd {
 	ref := msg.run.Ref()
+	if msg.err == nil {
+		delete(b.unsent, replying)
+	}
 	switch {
 	case msg.err != nil && agency.IsCode(msg.err, agency.CodeInvalidState) && msg.now != view.PromptID(&msg.run):
 		return tea.Batch(b.desk.Say(ref+": already answered"), b.changed(""))

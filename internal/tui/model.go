@@ -40,6 +40,7 @@ type Model struct {
 	palette       *palette.Palette
 	notice        notice
 	doing         doing
+	quiet         time.Time // until then keys do nothing: they were meant for a screen that is gone
 	refresh       refresh
 }
 
@@ -121,7 +122,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case page.Acted:
 		cmd = m.acted(msg)
 	default:
-		cmd = m.pass(msg)
+		was := m.page
+		if cmd = m.pass(msg); m.page != was {
+			m.quiet = m.desk.Now().Add(deadKeys) // the user did not ask for another screen just now
+		}
 	}
 	m.drawn()
 	m.board.set(m.width, m.room(), m.page == nil && !m.helping)
@@ -176,12 +180,14 @@ func (m *Model) acted(done page.Acted) tea.Cmd {
 // open shows a page in place of the list.
 func (m *Model) open(p page.Page) tea.Cmd {
 	m.page, m.refresh = p, refresh{}
+	m.moved()
 	return p.Open()
 }
 
 // leave goes back to the list.
 func (m *Model) leave() tea.Cmd {
 	m.page = nil
+	m.moved()
 	return nil
 }
 
@@ -196,6 +202,7 @@ func (m *Model) exec(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd {
 // goTo goes back to the list, to a run.
 func (m *Model) goTo(run agency.RunID) tea.Cmd {
 	m.page, m.board.wanted = nil, run
+	m.moved()
 	return m.board.changed("")
 }
 
@@ -216,6 +223,8 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	case name == "ctrl+z":
 		return tea.Suspend
+	case m.desk.Now().Before(m.quiet):
+		return nil
 	case m.notice.asking:
 		return m.decide(name)
 	case m.palette != nil:

@@ -12,7 +12,7 @@ import (
 // Times of the texts in the last row.
 const (
 	toastFor = 4 * time.Second // a text stays in place of the footer
-	readFor  = time.Second     // an error stays at least so long; then a key ends it
+	readFor  = time.Second     // a text stays at least so long; then a key ends it
 )
 
 // mostNotice is how many rows a text has at most.
@@ -61,7 +61,14 @@ func (m *Model) show(text string, stays bool) {
 	m.notice.text, m.notice.stays, m.notice.since = term.SafeLine(text), stays, time.Time{}
 }
 
-// drawn notes when an error is seen first: what the user types hides it.
+// moved takes away a text that is about another screen.
+func (m *Model) moved() {
+	if !m.notice.stays {
+		m.notice.text = ""
+	}
+}
+
+// drawn notes when a text is seen first: what the user types hides it.
 func (m *Model) drawn() {
 	if m.notice.since.IsZero() && !m.noticeHidden() {
 		m.notice.since = m.desk.Now()
@@ -73,9 +80,9 @@ func (m *Model) noticeHidden() bool {
 	return m.notice.asking || m.palette != nil || m.helping || m.now().Typing(m.width) != nil
 }
 
-// read takes away an error that the user has had the time to read.
+// read takes away a text that the user has had the time to read.
 func (m *Model) read() {
-	if m.notice.stays && !m.notice.since.IsZero() && !m.noticeHidden() && m.desk.Now().Sub(m.notice.since) >= readFor {
+	if !m.notice.since.IsZero() && !m.noticeHidden() && m.desk.Now().Sub(m.notice.since) >= readFor {
 		m.notice.text = ""
 	}
 }

@@ -231,13 +231,16 @@ func TestTUISnoozesAndFinds(t *testing.T) {
 	start(t, f, echo, "--name", "other")
 	p := sitsAt(t, f, 80, 24)
 	p.shows("> ◐ asks")
-	p.until("its alert is put off", func(screen string) bool {
-		p.types("z") // there may be no alert yet
-		return strings.Contains(screen, "SNOOZED 1")
-	})
+	p.until("there is an alert", func(string) bool { return strings.Contains(succeeds(t, f.Agency("alerts")), "asks") })
+	p.types("z")
+	p.shows("SNOOZED 1")
 	p.until("it is the last one", func(screen string) bool {
 		return strings.Contains(screen, "◐0") && strings.Index(screen, "● other") < strings.Index(screen, "◐ asks")
 	})
+	p.types("z")
+	p.shows("NEEDS YOU 1")
+	p.types("z")
+	p.shows("SNOOZED 1")
 	p.types("gv+")
 	p.shows("hello from the agent")
 	p.types("/hello")
@@ -246,6 +249,8 @@ func TestTUISnoozesAndFinds(t *testing.T) {
 		return reversedHello.MatchString(succeeds(t, p.tmux("capture-pane", "-p", "-e", "-t", p.id)))
 	})
 }
+
+var secondsOfFirst = regexp.MustCompile(`● first [1-9]\d*s → `)
 
 // A plan is checked and started from the form, and its session shows what holds it up.
 func TestTUIPlan(t *testing.T) {
@@ -267,11 +272,15 @@ func TestTUIPlan(t *testing.T) {
 	p.types(filepath.Join(f.Root, "plan.yaml"))
 	p.keys("C-s")
 	p.shows("after first")
-	p.shows("start 2 agents?")
-	p.types("y")
+	p.shows("ctrl-s start 2 agents")
+	p.keys("C-s")
 	p.shows("critical path  ")
 	p.until("the first agent runs", func(screen string) bool {
 		return strings.Contains(screen, "● first") && strings.Contains(screen, "→ ○ second")
+	})
+	p.until("keys are taken, which are not just after the form closed by itself", func(screen string) bool {
+		p.types("g")
+		return secondsOfFirst.MatchString(screen)
 	})
 	p.types("xy")
 	p.shows("cancelled")

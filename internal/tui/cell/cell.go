@@ -52,11 +52,18 @@ func With(s Style, attributes string) Style {
 // Of returns a row with one text.
 func Of(s Style, text string) Line { return Line{}.Add(s, text) }
 
+// joiner makes one character of several. Terminals do not agree on how wide that is, so they are shown
+// beside each other.
+const joiner = '\u200d'
+
 // Add returns the row with a text at its end. The text may be untrusted.
 func (l Line) Add(s Style, text string) Line {
 	s.Text = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
+		switch r {
+		case '\n', '\t':
 			return ' '
+		case joiner:
+			return -1
 		}
 		return r
 	}, term.SafeText(text))

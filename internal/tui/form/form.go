@@ -123,6 +123,13 @@ func (p *Page) Bindings() []page.Binding {
 	}
 }
 
+// clear empties the form but for the repository.
+func (p *Page) clear() {
+	repo := p.fields[repository]
+	p.task, p.fields, p.at = field.NewArea(""), [rows]field.Field{}, prompt
+	p.fields[repository] = repo
+}
+
 // dir returns the folder in the repository of the form.
 func (p *Page) dir() string { return cmp.Or(p.value(repository), p.desk.Dir) }
 
@@ -146,6 +153,8 @@ func (p *Page) Type(key tea.KeyPressMsg) tea.Cmd {
 		return p.startPlan(checked)
 	case checked != nil:
 		return nil // the form again
+	case p.starting && name != "esc":
+		return nil // the form is as it was sent until the daemon has answered
 	case name == "esc":
 		p.left = true
 		return p.desk.Leave()
@@ -173,7 +182,10 @@ func (p *Page) Type(key tea.KeyPressMsg) tea.Cmd {
 
 // Paste implements page.Page.
 func (p *Page) Paste(text string) {
-	if p.at == prompt {
+	switch {
+	case p.starting:
+		return
+	case p.at == prompt:
 		p.task.Insert(text)
 		return
 	}
@@ -237,13 +249,13 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			return p.failed(msg.err)
 		}
 		if p.text() == msg.task { // else the user writes the next one by now
-			p.task, p.fields[name] = field.NewArea(""), field.New("") // the next run gets the rest of the form
+			p.clear()
 		}
-		said := p.desk.Say(msg.run.Ref() + " started")
-		if p.left || p.opened != msg.opened {
-			return said
+		went := tea.Cmd(nil)
+		if !p.left && p.opened == msg.opened {
+			went = p.desk.Go(msg.run.ID)
 		}
-		return tea.Batch(said, p.desk.Go(msg.run.ID))
+		return tea.Batch(went, p.desk.Say(msg.run.Ref()+" started"))
 	case checkedMsg:
 		return p.checked(&msg)
 	case begunMsg:

@@ -81,11 +81,12 @@ func (p *Page) begun(msg *begunMsg) tea.Cmd {
 	if msg.err != nil {
 		return p.failed(msg.err)
 	}
-	said := p.desk.Say(session.Name(&msg.session) + " started")
-	if p.left || p.opened != msg.opened {
-		return said
+	p.clear()
+	went := tea.Cmd(nil)
+	if !p.left && p.opened == msg.opened {
+		went = p.desk.Open(session.New(p.desk))
 	}
-	return tea.Batch(said, p.desk.Open(session.New(p.desk)))
+	return tea.Batch(went, p.desk.Say(session.Name(&msg.session)+" started"))
 }
 
 func agents(n int) string {

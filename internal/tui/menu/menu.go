@@ -78,17 +78,18 @@ func Run(ctx context.Context, o Options) error {
 // meanwhile must get what the user types there. The end of the input is the end of lines.
 func read(ctx context.Context, in io.Reader, want <-chan struct{}, lines chan<- string) {
 	defer close(lines)
-	for s := bufio.NewScanner(in); ; {
+	for r := bufio.NewReader(in); ; {
 		select {
 		case <-want:
 		case <-ctx.Done():
 			return
 		}
-		if !s.Scan() {
-			return
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return // what is not a whole line may be the beginning of another one
 		}
 		select {
-		case lines <- strings.TrimSpace(s.Text()):
+		case lines <- strings.TrimSpace(line):
 		case <-ctx.Done():
 			return
 		}
@@ -196,12 +197,17 @@ func (m *Menu) choose(ctx context.Context, rows []string, what string) (int, err
 	for i, row := range rows {
 		m.say("%d. %s", i+1, row)
 	}
+	return m.pick(ctx, len(rows), what)
+}
+
+// pick returns the index of the row that the user chooses, of so many that were printed; -1 for none.
+func (m *Menu) pick(ctx context.Context, rows int, what string) (int, error) {
 	for {
 		line, err := m.ask(ctx, what+", b: back, q: leave")
 		if err != nil || line == "b" || line == "" {
 			return -1, err
 		}
-		if at, ok := m.number(line, len(rows)); ok {
+		if at, ok := m.number(line, rows); ok {
 			return at, nil
 		}
 	}
@@ -234,6 +240,7 @@ type action struct {
 	does string
 	text string // what to ask for a text; empty for none
 	sure bool   // the user is asked again
+	read bool   // it changes nothing, and another one can follow
 	do   func(ctx context.Context, text string) (string, error)
 }
 
@@ -243,11 +250,20 @@ func (m *Menu) act(ctx context.Context, actions []action) error {
 	for i := range actions {
 		rows[i] = actions[i].does
 	}
-	at, err := m.choose(ctx, rows, "number of an action")
-	if err != nil || at < 0 {
-		return err
+	const what = "number of an action"
+	at, err := m.choose(ctx, rows, what)
+	for err == nil && at >= 0 {
+		if err = m.do(ctx, &actions[at]); err != nil || !actions[at].read {
+			return err
+		}
+		at, err = m.pick(ctx, len(rows), what) // they were read out
 	}
-	a, text := &actions[at], ""
+	return err
+}
+
+// do does an action, with the text that it needs, when the user is sure.
+func (m *Menu) do(ctx context.Context, a *action) (err error) {
+	text := ""
 	if a.text != "" {
 		if text, err = m.line(ctx, a.text+", an empty line for none"); err != nil || text == "" {
 			return err

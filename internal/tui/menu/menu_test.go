@@ -41,6 +41,9 @@ func sit(t *testing.T, runs ...api.Run) *user {
 		ShowScreen: func(context.Context, api.ShowScreenRequest) (api.ShowScreenResponse, error) {
 			return api.ShowScreenResponse{Screen: agency.Screen{Rows: [][]agency.StyledText{{{Text: "one "}, {Text: "row"}}, {{Text: "1. Short"}}, {{Text: "2. Long"}}}}}, nil
 		},
+		SendInput: func(_ context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
+			return api.SendInputResponse{Confirmed: true}, u.record("send %s %s", req.Run, req.Text)
+		},
 		StopRun: func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 			return api.StopRunResponse{}, u.record("stop %s", req.Run)
 		},
@@ -199,17 +202,19 @@ func team() []api.Run {
 func TestMenu(t *testing.T) {
 	t.Parallel()
 	u := sit(t, team()...)
-	u.types("1 1 2 1 nonsense 9 q")
+	u.types("1 1 2 1 nonsense 99 b q")
 	u.hears("1. auth-fix, needs input: may it? evil\n2. search, working: editing\n", "it asks: Bash npm test\n1. allow it once\n2. reject it\n", "answered\n",
-		"1. read its screen", "one row\n1. Short", `"nonsense" is not a number of the list`, `"9" is not a number`)
+		"1. read its screen", "one row\n1. Short", `"nonsense" is not a number of the list`, `"99" is not a number`)
 	u.did("answer r_1 p1 allow")
 	u.refuse = agency.Errorf(agency.CodeInvalidState, "it has ended").WithHint("agency rm search")
-	u.types("2 10 n 2 10 y")
+	u.types("2 9 n 2 9 y")
 	u.hears("are you sure? y/n", "are you sure? y/n", "error: it has ended\nagency rm search\n")
 	u.did("stop r_2")
-	u.types("2 9 /auth / q")
-	u.hears("search is interrupted", "1. auth-fix, needs input", "number of a run", "2. search")
-	u.did("interrupt r_2")
+	u.types("/auth / q")
+	u.hears("1. auth-fix, needs input", "number of a run", "1. auth-fix, needs input", "2. search")
+	u.runs[0].Mode = agency.ModeProtocol // in which agency interrupts
+	u.types("2 10 2 8 q")
+	u.did("interrupt r_2", "send r_2 q")
 }
 
 // A question is answered by the number of an option, or in the user's own words. What agency knows
@@ -244,8 +249,8 @@ func TestMenuEnded(t *testing.T) {
 func TestMenuDiff(t *testing.T) {
 	t.Parallel()
 	u := sit(t, team()...)
-	u.types("2 2 1 4_why_new? 1 -4_keep_it 1 s b")
-	u.hears("1. M login.go, 1 lines added, 1 deleted", "at line 3 func Login() {\n3: same\ndeleted -4: old\nadded 4: new\n", "comment on line 4 of login.go kept", "the comments are sent")
+	u.types("2 2 1 4_why_new? 1 -4_keep_it 1 s b b")
+	u.hears("1. M login.go, +1 -1 lines", "at line 3 func Login() {\n3: same\ndeleted -4: old\nadded 4: new\n", "comment on line 4 of login.go kept", "the comments are sent")
 	u.did("comment login.go:4 why new? false", "comment login.go:4 keep it true", "send comments r_2")
 }
 
@@ -285,4 +290,7 @@ func TestMenuEnd(t *testing.T) {
 		u := sit(t, team()...)
 		u.types(strings.Join(lines[:i], " "))
 	}
+	u := sit(t, team()...)
+	u.reads(strings.NewReader("1\n1"), io.Discard) // the rest of the line did not come
+	u.did()
 }

@@ -20,14 +20,14 @@ const fileBytes = 1 << 20
 func (m *Menu) readings(r *api.Run) []action {
 	d, run := &m.o.Daemon, string(r.ID)
 	text := func(does string, read func(ctx context.Context) ([]cell.Line, error)) action {
-		return action{does: does, do: func(ctx context.Context, _ string) (string, error) {
+		return action{does: does, read: true, do: func(ctx context.Context, _ string) (string, error) {
 			lines, err := read(ctx)
 			return plainly(lines), err
 		}}
 	}
 	return []action{
-		{does: "read its screen", do: func(ctx context.Context, _ string) (string, error) { return m.screen(ctx, run) }},
-		{does: "what it changed", do: func(ctx context.Context, _ string) (string, error) { return "", m.changes(ctx, r) }},
+		{does: "read its screen", read: true, do: func(ctx context.Context, _ string) (string, error) { return m.screen(ctx, run) }},
+		{does: "what it changed", read: true, do: func(ctx context.Context, _ string) (string, error) { return "", m.changes(ctx, r) }},
 		text("why it has its status", func(ctx context.Context) ([]cell.Line, error) { return about.Why(ctx, d, run) }),
 		text("the end of its log", func(ctx context.Context) ([]cell.Line, error) { return about.Log(ctx, d, run) }),
 		text("the messages that it got", func(ctx context.Context) ([]cell.Line, error) { return about.Messages(ctx, d, run, m.names()) }),
@@ -78,7 +78,7 @@ func (m *Menu) changes(ctx context.Context, r *api.Run) error {
 		rows := make([]string, len(resp.List))
 		for i := range resp.List {
 			f := &resp.List[i]
-			rows[i] = fmt.Sprintf("%s %s, %d lines added, %d deleted", f.Status, f.Path, f.Added, f.Deleted)
+			rows[i] = fmt.Sprintf("%s %s, +%d -%d lines", f.Status, f.Path, f.Added, f.Deleted)
 			if f.Binary {
 				rows[i] = fmt.Sprintf("%s %s, binary", f.Status, f.Path)
 			}

@@ -25,7 +25,7 @@ func (m *Menu) run(ctx context.Context, r *api.Run) error {
 	} else {
 		actions = append(actions, m.liveActions(r)...)
 	}
-	if r.Status.Settled() && r.RemovedAt == nil {
+	if r.Status.Settled() && r.Request == nil && r.RemovedAt == nil {
 		actions = append(actions, m.landActions(r)...)
 	}
 	return m.act(ctx, append(actions, m.otherActions(r)...))
@@ -86,7 +86,7 @@ func (m *Menu) answer(ctx context.Context, r *api.Run, decision agency.Decision,
 // liveActions returns what can be done with a run whose agent may be at work.
 func (m *Menu) liveActions(r *api.Run) []action {
 	d, run := &m.o.Daemon, string(r.ID)
-	return []action{
+	actions := []action{
 		{does: "attach to its terminal", do: func(context.Context, string) (string, error) { return m.attach(r) }},
 		{does: "send a message", text: "the message", do: func(ctx context.Context, text string) (string, error) {
 			resp, err := d.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
@@ -95,15 +95,18 @@ func (m *Menu) liveActions(r *api.Run) []action {
 			}
 			return r.Ref() + " got the message", err
 		}},
-		{does: "interrupt what it does", do: func(ctx context.Context, _ string) (string, error) {
-			_, err := d.InterruptRun(ctx, api.RunRequest{Run: run})
-			return r.Ref() + " is interrupted", err
-		}},
 		{does: "stop it", sure: true, do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.StopRun(ctx, api.RunRequest{Run: run})
 			return r.Ref() + " is stopped", err
 		}},
 	}
+	if r.Mode != agency.ModeProtocol {
+		return actions
+	}
+	return append(actions, action{does: "interrupt what it does", do: func(ctx context.Context, _ string) (string, error) {
+		_, err := d.InterruptRun(ctx, api.RunRequest{Run: run})
+		return r.Ref() + " is interrupted", err
+	}})
 }
 
 // endedActions returns what can be done with a run that has ended.

@@ -29,7 +29,7 @@ func TestFind(t *testing.T) {
 	for i := range 20 {
 		lines = append(lines, cell.Of(cell.Plain, fmt.Sprintf("Line %d", i)))
 	}
-	p.ShowText("r_1", Log, lines)
+	p.ShowText("r_1", Why, lines)
 	p.Draw(20, 3)
 	p.ScrollBy(2)
 	for _, step := range [][2]string{{"line", ">Line 2"}, {"line 1", ">Line 10"}, {"line 1", ">Line 11"}, {"line 1", ">Line 12"}, {"Line 2", ">Line 2"}} {

@@ -61,8 +61,12 @@ func (p *Pane) Show(id agency.RunID, s *agency.Screen) {
 
 // ShowText replaces the text of a tab.
 func (p *Pane) ShowText(id agency.RunID, tab Tab, text []cell.Line) {
+	atEnd := p.Scroll >= len(p.Text)-p.height
 	if p.Run != id || p.Tab != tab {
-		p.Scroll, p.found = 0, 0
+		p.Scroll, p.found, atEnd = 0, 0, true
+	}
+	if tab == Log && atEnd { // what comes last is the news
+		p.Scroll = max(len(text)-p.height, 0)
 	}
 	p.Run, p.Tab, p.Text, p.Screen = id, tab, text, agency.Screen{}
 }
