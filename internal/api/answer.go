@@ -83,6 +83,6 @@ type DiffRunResponse struct {
 	List       []agency.FileDiff   `json:"list"`          // with list or file; a file that moved is one
 	Files      []agency.FileChange `json:"files"`         // the files that differ, at most 2000
 	Patch      string              `json:"patch"`         // as git writes it, safe for a terminal; empty with list
-	Truncated  bool                `json:"truncated"`     // the patch is cut off, or files are left out
+	Truncated  bool                `json:"truncated"`     // the patch is cut off or, without file, files are left out
 	LeftOut    agency.LeftOut      `json:"left_out"`      // files that were not compared, because they are too many or too large
 }

@@ -57,7 +57,7 @@ func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string,
 			return d, err
 		}
 	}
-	d.Truncated = d.LeftOut.Files > 0
+	d.Truncated = d.LeftOut.Files > 0 && part.File == "" // one file is whole without the others
 	if part.List {
 		return d, nil
 	}

@@ -46,7 +46,7 @@ func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*age
 		return nil, agency.Diff{}, err
 	}
 	if len(diff.Files) > mostDiffFiles {
-		diff.Files, diff.Truncated = diff.Files[:mostDiffFiles], true
+		diff.Files, diff.Truncated = diff.Files[:mostDiffFiles], diff.Truncated || part.File == ""
 	}
 	if len(diff.List) > mostDiffFiles {
 		diff.List, diff.Truncated = diff.List[:mostDiffFiles], true

@@ -8,6 +8,19 @@ import (
 	"agency/internal/supervisor"
 )
 
+// The diff of one file is whole, however many other files have changed.
+func TestDiffOfOneOfManyFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ended("fix-login")
+	w.git.DiffFunc = func() (agency.Diff, error) { return agency.Diff{Files: make([]agency.FileChange, 2001)}, nil }
+	for file, want := range map[string]bool{"": true, "a.go": false} {
+		if _, diff, err := w.sup.Work.Diff(t.Context(), "fix-login", agency.DiffPart{File: file}); err != nil || diff.Truncated != want {
+			t.Errorf("file %q: truncated %t, %v", file, diff.Truncated, err)
+		}
+	}
+}
+
 // A diff of a worktree that is removed meanwhile does not count, even when git notices nothing.
 func TestDiffDuringRemoval(t *testing.T) {
 	t.Parallel()

@@ -207,7 +207,7 @@ func (p *Page) read() tea.Cmd {
 	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.ignoreSpace}
 	return func() tea.Msg {
 		resp, err := d.DiffRun(ctx, req)
-		return fileMsg{turn, path, resp.Patch, resp.Truncated && resp.LeftOut.Files == 0, err}
+		return fileMsg{turn, path, resp.Patch, resp.Truncated, err}
 	}
 }
 
