@@ -3,13 +3,13 @@ package tui
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"agency"
 	"agency/internal/api"
@@ -68,104 +68,12 @@ func TestDiffOfAFile(t *testing.T) {
 	u.sees("its worktree is gone")
 }
 
-// A user scrolls sideways in long lines; a text that is found there comes into sight.
-func TestDiffOfLongLines(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 30)
-	long := strings.Repeat("界", 40) + strings.Repeat("0123456789", 12) + "the-end"
-	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
-		resp := api.DiffRunResponse{Revision: "t1", List: []agency.FileDiff{{Status: "M", Path: "long.txt", Added: 1, Deleted: 1}}}
-		resp.Patch = "--- a/long.txt\n+++ b/long.txt\n@@ -1 +1 @@\n-short\n+" + long + "\n"
-		return resp, nil
-	}
-	u.presses("d")
-	u.sees("界…", "-short")
-	u.presses("L")
-	u.sees("from column 34", "1 + 界界") // half of a character is a blank
-	u.presses("L L L L L L")
-	u.sees("the-end", "from column 141")
-	u.seesNot("short")
-	u.presses("H H H H H H")
-	u.sees("-short")
-	u.seesNot("from column")
-	u.presses("/")
-	u.types("the-end")
-	u.presses("enter")
-	u.sees("the-end")
-	u.presses("/")
-	u.types("short")
-	u.presses("enter")
-	u.sees("-short")
-}
-
-// The files are a tree beside the lines. A folder with one thing in it has no row of its own.
-func TestDiffTree(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 160, 30)
-	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
-		resp := api.DiffRunResponse{Revision: "t1"}
-		for _, path := range []string{"README.md", "docs/one/two/only.md", "src/app/a.go", "src/app/b.go", "src/app/deep/c.go", "src/app/deep/d.go", "z.go"} {
-			resp.List = append(resp.List, agency.FileDiff{Status: "M", Path: path, Added: 1})
-		}
-		return resp, nil
-	}
-	u.presses("d")
-	for i, row := range []string{"> M README.md", "  M docs/one/two/only.md", "  src/app/", "    M a.go", "    M b.go", "    deep/", "      M c.go", "      M d.go", "  M z.go"} {
-		if line := strings.Split(ansi.Strip(u.m.Frame()), "\n")[i+1]; !strings.HasPrefix(line, row+" ") {
-			t.Errorf("row %d is %q, want %q", i, line, row)
-		}
-	}
-	u.presses("] ] ] ]")
-	u.sees(">     M c.go")
-	u.tell(tea.WindowSizeMsg{Width: 80, Height: 30})
-	u.sees("> M src/app/deep/c.go")
-}
-
-// Invisible characters of names are left out, so names need not come in their order.
-func TestDiffTreeOfUnsortedNames(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 160, 30)
-	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
-		resp := api.DiffRunResponse{Revision: "t1"}
-		for _, path := range []string{"P/long/a", "P/b", "P/long/d", "b/long/deep/x", "b/y"} {
-			resp.List = append(resp.List, agency.FileDiff{Status: "M", Path: path, Added: 1})
-		}
-		return resp, nil
-	}
-	u.presses("d")
-	u.sees("  P/ ", "M long/a", "M b ", "M long/d")
-}
-
-// A comment that was not sent can be changed and discarded, and a long one is seen whole.
-func TestDiffComments(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 60, 30)
-	long := strings.Repeat("please explain ", 6) + "this"
-	u.presses("d")
-	u.sees("@@ 3")
-	u.presses("j j j c")
-	u.types(long)
-	u.presses("enter")
-	u.sees("◆ please explain", "   explain please", "explain this")
-	u.asked = nil
-	u.presses("j c")
-	u.types(" number")
-	u.presses("enter")
-	u.sees("explain this number")
-	u.did("comment r_auth-fix [{File:login.go Line:4 Last:0 Old:false Text:"+long+" number}]", "discard [1] of r_auth-fix")
-	u.presses("D n D y")
-	u.did("discard [2] of r_auth-fix")
-	u.seesNot("◆")
-	u.presses("D")
-	u.sees("there is no comment at the cursor")
-}
-
 // A user reads a difference file by file, comments on lines as they are and were, and sends that.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 30)
 	u.presses("d")
-	u.sees("diff of auth-fix +3 -1  0/3 reviewed", "> M login.go", "docs/old.md → new.md", "@@ 3 func Login() {", "-    old := 1", "+    new := 2")
+	u.sees("diff of auth-fix +3 -1  0/3 reviewed", "> M login.go", "docs/old.md → docs/new.md", "@@ 3 func Login() {", "-    old := 1", "+    new := 2")
 	u.presses("j j j c")
 	u.types("why 2?")
 	u.sees("comment on login.go:4> why 2?")
@@ -270,4 +178,187 @@ func TestDiffOfNothing(t *testing.T) {
 	if !strings.Contains(u.m.Frame(), "is gone") {
 		t.Error("the error is not shown")
 	}
+}
+
+// code is a session at the diff of one file, with this patch and, from 1, these comments.
+func code(t *testing.T, width, height int, patch string, comments ...agency.LineComment) *user {
+	t.Helper()
+	u := seated(t, width, height)
+	u.comments = comments
+	u.m.desk.Daemon.DiffRun = func(_ context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
+		resp := api.DiffRunResponse{List: []agency.FileDiff{{Status: "M", Path: "a.txt", Object: "o"}}}
+		if !req.List {
+			resp.Patch = strings.ReplaceAll(patch, "CONTEXT", strconv.Itoa(req.Context))
+		}
+		return resp, nil
+	}
+	u.m.desk.Daemon.DiscardComments = func(_ context.Context, req api.DiscardCommentsRequest) (api.CommentsResponse, error) {
+		u.comments = slices.DeleteFunc(u.comments, func(c agency.LineComment) bool { return slices.Contains(req.Numbers, c.Number) })
+		return api.CommentsResponse{}, u.record("discard %v", req.Numbers)
+	}
+	u.presses("d")
+	u.sees("a.txt")
+	return u
+}
+
+// A user reaches the rest of a long line: it moves by half of the code, and the numbers stay.
+func TestDiffSideways(t *testing.T) {
+	t.Parallel()
+	long := "0123456789." + strings.Repeat("界", 20) + "abcdefghijklmnopqrstuvwxyz"
+	u := code(t, 60, 20, "@@ -1,3 +1,3 @@\n short\n-gone\n+"+long+"\n \tdeep\n")
+	u.sees("1     1  short", "2       -gone", "      2 +0123456789."+strings.Repeat("界", 17)+"…")
+	u.presses("L")
+	u.sees("      2 +… "+strings.Repeat("界", 13)+"abcdefghijklmnopqr…", "1     1  …   ", "2       -…   ")
+	u.presses("H")
+	u.sees("2 +0123456789.界")
+	u.presses("L L")
+	u.sees("2 +…界界abcdefghijklmnopqrstuvwxyz ", "3     3  …   ")
+	u.presses("L")
+	u.sees("no line that is shown has more on the right", "2 +…界界abcdefghijklmnopqrstuvwxyz ")
+	u.presses("y")
+	u.sees("the line is handed to the terminal")
+	u.presses("H H /")
+	u.types("xyz")
+	u.presses("enter")
+	u.sees("xyz  ")
+	u.presses("/")
+	u.types("gone")
+	u.presses("enter c")
+	u.sees("2       -gone ", "comment on a.txt:2>")
+}
+
+// A user wraps long lines. Both sides stay beside each other, and the cursor goes through all rows.
+func TestDiffWrapped(t *testing.T) {
+	t.Parallel()
+	u := code(t, 150, 24, "@@ -1,3 +1,3 @@\n one\n-"+strings.Repeat("old ", 40)+"\n+"+strings.Repeat("new ", 13)+"\n two\n")
+	u.presses("W")
+	golden(t, u, "diff-wrapped-150x24")
+	u.presses("j j j j j c")
+	u.sees("comment on a.txt:2>")
+	u.presses("esc j c")
+	u.sees("comment on a.txt:3>")
+	u.presses("esc L")
+	u.sees("long lines are wrapped")
+	u.presses("|")
+	u.sees("    2       -old", "│            -d old")
+	u = code(t, 60, 12, "@@ -1 +1 @@\n-"+strings.Repeat("x", 500)+"yz"+"\n+one\n+"+strings.Repeat("two界", 99)+"end\n")
+	u.presses("/")
+	u.types("xyz")
+	u.presses("enter")
+	u.sees("…xxxx", "xyz  ")
+	u.presses("W")
+	u.sees("xyz")
+	u.presses("g")
+	u.seesNot("xyz")
+	u.presses("/ enter")
+	u.sees("xyz")
+	u.presses("G")
+	u.sees("end  ")
+	u.presses("g")
+	u.sees("@@ 1")
+	u.seesNot("xy")
+	u.presses("j j j j j j j j j j j")
+	u.sees("xyz")
+}
+
+// A user sees more lines around the changes, and stays at the line.
+func TestDiffContext(t *testing.T) {
+	t.Parallel()
+	u := code(t, 80, 24, "@@ -1,3 +1,3 @@\n one\n-was\n+CONTEXT lines\n")
+	u.presses("j j j }")
+	u.sees("+6 lines", "context 6")
+	u.presses("{")
+	u.sees("+3 lines")
+	u.seesNot("context")
+	u.presses("{ { {")
+	u.sees("+1 lines", "context 1")
+	u.presses("c")
+	u.sees("comment on a.txt:2>")
+}
+
+// A user edits and discards comments that the agent does not have, also those whose lines are not
+// there. All of a comment can be read.
+func TestDiffComments(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("please ", 20) + "end"
+	u := code(t, 60, 24, "@@ -1,2 +1,2 @@\n one\n-was\n+is\n",
+		agency.LineComment{Number: 1, File: "a.txt", Side: agency.SideNew, Line: 2, Last: 3, Now: 2, Text: long, State: agency.CommentOpen},
+		agency.LineComment{Number: 2, File: "a.txt", Side: agency.SideOld, Line: 2, Last: 2, Now: 2, Text: "sent before", State: agency.CommentSent},
+		agency.LineComment{Number: 3, File: "a.txt", Side: agency.SideNew, Line: 9, Last: 9, Text: "lost", State: agency.CommentOpen},
+		agency.LineComment{Number: 4, File: "a.txt", Side: agency.SideNew, Line: 40, Last: 40, Now: 41, Text: "far", State: agency.CommentOpen})
+	u.sees(" ◆ please please", "\n   please", "please end  ", "◆ (sent) sent before", "◆ on line 9, which has changed: lost", "◆ on line 41, which is not shown: far")
+	u.presses("g c")
+	u.sees("its line has changed since")
+	u.presses("G c")
+	u.types(" now")
+	u.presses("enter")
+	u.did("comment r_auth-fix [{File:a.txt Line:2 Last:3 Old:false Text:"+long+" now}]", "discard [1]")
+	u.sees("end now")
+	u.presses("g D")
+	u.sees(`discard the comment "lost"?`)
+	u.presses("n D y")
+	u.did("discard [3]")
+	u.seesNot("lost")
+	u.presses("/")
+	u.types("sent before")
+	u.presses("enter D")
+	u.sees("the agent has this comment already")
+	u.presses("k D")
+	u.sees("there is no comment at the cursor")
+	u.did()
+}
+
+// An edited comment is kept when the old one cannot be discarded, or the new one not be kept.
+func TestDiffCommentNotEdited(t *testing.T) {
+	t.Parallel()
+	u := code(t, 80, 24, "@@ -1 +1 @@\n-was\n+is\n", agency.LineComment{Number: 7, File: "a.txt", Side: agency.SideNew, Line: 1, Last: 1, Now: 1, Text: "why", State: agency.CommentOpen})
+	u.presses("j j c enter")
+	u.did()
+	u.m.desk.Daemon.AddComments = func(context.Context, api.AddCommentsRequest) (api.CommentsResponse, error) {
+		return api.CommentsResponse{}, agency.Errorf(agency.CodeInvalidState, "too many")
+	}
+	u.presses("c")
+	u.types("?")
+	u.presses("enter")
+	u.sees("too many", "◆ why  ")
+	u.did()
+}
+
+// The files are a tree beside the lines, below the path of the one that is shown.
+func TestDiffTree(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 120, 14)
+	files := []agency.FileDiff{{Status: "M", Path: "a.go"}, {Status: "A", Path: "docs/guide/en/start.md", Added: 12, Deleted: 3}}
+	for n := range 10_000 {
+		files = append(files, agency.FileDiff{Status: "M", Path: fmt.Sprintf("src/app/%05d.go", n), Added: n})
+	}
+	files = append(files, agency.FileDiff{Status: "R", Path: "src/界/b.go", From: "lib/b.go"}, agency.FileDiff{Status: "R", Path: "src/界/d.go", From: "src/界/c.go"})
+	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
+		return api.DiffRunResponse{List: files, Truncated: true}, nil
+	}
+	u.presses("d ] ] x")
+	golden(t, u, "diff-tree-120x14")
+	u.presses("] ] ] ] ] ] ] ] ] ] ] ]")
+	u.sees("> M     00013.go", "│ src/app/00013.go")
+	u.presses("[ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [")
+	u.sees("\n> M a.go", "\n    docs/guide/en/")
+	for range len(files) {
+		u.presses("]")
+	}
+	u.sees("      界/", "  R     lib/b.go → b.go", "> R     c.go → d.go", "\n  and more, which are not shown")
+}
+
+// Invisible characters of names are left out, so names need not come in their order.
+func TestDiffTreeOfUnsortedNames(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 160, 30)
+	u.m.desk.Daemon.DiffRun = func(context.Context, api.DiffRunRequest) (api.DiffRunResponse, error) {
+		resp := api.DiffRunResponse{Revision: "t1"}
+		for _, path := range []string{"P/long/a", "P/b", "P/long/d", "b/long/deep/x", "b/y"} {
+			resp.List = append(resp.List, agency.FileDiff{Status: "M", Path: path, Added: 1})
+		}
+		return resp, nil
+	}
+	u.presses("d")
+	u.sees("    P/ ", "      long/ ", "M     a ", "M   b ", "M     d ", "      long/deep/ ")
 }

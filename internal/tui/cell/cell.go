@@ -106,22 +106,6 @@ func (l Line) fit(width int, end string) Line {
 	return fitted
 }
 
-// Skip returns the row without its first cells. Of a character that is cut in two, a blank is left.
-func (l Line) Skip(cells int) Line {
-	rest := make(Line, 0, len(l))
-	for i := range l {
-		s, width := l[i], term.Width(l[i].Text)
-		if cells > 0 {
-			if s.Text = ansi.TruncateLeft(s.Text, cells, ""); term.Width(s.Text) > max(width-cells, 0) {
-				s.Text = " " + ansi.TruncateLeft(l[i].Text, cells+1, "")
-			}
-			cells = max(cells-width, 0)
-		}
-		rest = append(rest, s)
-	}
-	return rest
-}
-
 // All returns the row with one style for all of it, in place of its own.
 func (l Line) All(s Style) Line {
 	all := make(Line, len(l))

@@ -8,38 +8,80 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/cli/term"
 	"agency/internal/tui/field"
 	"agency/internal/tui/page"
 )
 
-// comment returns the comment at the cursor; nil where there is none.
-func (f *file) comment() *agency.LineComment {
-	if f.cursor >= len(f.rows) {
-		return nil
-	}
-	return f.rows[f.cursor].comment
+// draft is a comment that the user writes.
+type draft struct {
+	place place
+	old   agency.LineComment // the one that it replaces; without a number, none
 }
 
-func (p *Page) startComment() tea.Cmd {
-	about, ok := p.file.place()
-	if !ok {
-		return p.desk.Say("there is no line at the cursor to comment on")
+func (p *Page) readComments() tea.Cmd {
+	d, ctx, run, env, config := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.desk.Env, p.desk.Config
+	return func() tea.Msg {
+		resp, err := d.ReviewRun(ctx, api.ReviewRunRequest{Run: string(run), Env: env, Config: config})
+		if err != nil {
+			return nil // the diff is shown without them
+		}
+		return commentsMsg{run, resp.Comments}
 	}
-	p.typing, p.field, p.about, p.edited = comment, field.New(""), about, 0
-	if c := p.file.comment(); c != nil && c.State != agency.CommentSent {
-		p.field, p.edited = field.New(c.Text), c.Number
+}
+
+// startComment begins a comment on the line at the cursor, or takes up the open one that it has.
+func (p *Page) startComment() tea.Cmd {
+	c := p.openComment()
+	if c == nil {
+		about, ok := p.file.place(p.file.cursor.row)
+		if !ok {
+			return p.desk.Say("there is no line at the cursor to comment on")
+		}
+		p.typing, p.field, p.about = comment, field.New(""), draft{place: about}
+		return nil
+	}
+	if c.Now == 0 {
+		return p.desk.Say("its line has changed since: discard it, and comment on what is there now")
+	}
+	p.typing, p.field, p.about = comment, field.New(c.Text), draft{placeOf(c), *c}
+	return nil
+}
+
+// openComment returns the comment at the cursor, or the first on the line there, that the agent does
+// not have; nil if there is none.
+func (p *Page) openComment() *agency.LineComment {
+	r := p.file.row()
+	if r != nil && r.comment != nil {
+		if r.comment.State == agency.CommentOpen {
+			return r.comment
+		}
+		return nil
+	}
+	at, ok := p.file.place(p.file.cursor.row)
+	for i := range p.comments {
+		if c := &p.comments[i]; ok && c.State == agency.CommentOpen && placeOf(c) == at {
+			return c
+		}
 	}
 	return nil
 }
 
-// keepComment keeps a comment. One that it replaces is discarded after that.
-func (p *Page) keepComment(text string) tea.Cmd {
-	about, old, run, d := p.about, p.edited, p.run.ID, &p.desk.Daemon
-	req := api.AddCommentsRequest{Run: string(run), Comments: []api.CommentRequest{{File: about.path, Line: about.line, Old: about.old, Text: text}}}
+// comment keeps a text as the comment of the draft. What it replaces is discarded last, so that no
+// failure loses both.
+func (p *Page) comment(text string) tea.Cmd {
+	about, old, run, d := p.about.place, p.about.old, p.run.ID, &p.desk.Daemon
+	if text == old.Text {
+		return nil
+	}
+	req := api.CommentRequest{File: about.path, Line: about.line, Old: about.old, Text: text}
+	if old.Last > old.Line {
+		req.Last = about.line + old.Last - old.Line
+	}
 	return p.desk.Act("keeping the comment", fmt.Sprintf("comment on %s:%d kept; S sends it", about.path, about.line), func(ctx context.Context) error {
-		_, err := d.AddComments(ctx, req)
-		if err == nil && old > 0 {
-			_, err = d.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(run), Numbers: []int{old}})
+		_, err := d.AddComments(ctx, api.AddCommentsRequest{Run: string(run), Comments: []api.CommentRequest{req}})
+		if err == nil && old.Number > 0 {
+			_, err = d.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(run), Numbers: []int{old.Number}})
 		}
 		return err
 	})
@@ -47,15 +89,15 @@ func (p *Page) keepComment(text string) tea.Cmd {
 
 // discard discards the comment at the cursor.
 func (p *Page) discard() tea.Cmd {
-	c := p.file.comment()
+	r := p.file.row()
 	switch {
-	case c == nil:
+	case r == nil || r.comment == nil:
 		return p.desk.Say("there is no comment at the cursor")
-	case c.State == agency.CommentSent:
-		return p.desk.Say("the agent has that comment already")
+	case r.comment.State == agency.CommentSent:
+		return p.desk.Say("the agent has this comment already")
 	}
-	run, number, d := p.run.ID, c.Number, &p.desk.Daemon
-	return p.desk.Confirm("discard the comment?", func() tea.Cmd {
+	run, number, d := p.run.ID, r.comment.Number, &p.desk.Daemon
+	return p.desk.Confirm(fmt.Sprintf("discard the comment %q?", term.Fit(term.SafeLine(r.comment.Text), 30)), func() tea.Cmd {
 		return p.desk.Act("discarding", "the comment is discarded", func(ctx context.Context) error {
 			_, err := d.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(run), Numbers: []int{number}})
 			return err

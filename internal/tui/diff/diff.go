@@ -18,6 +18,12 @@ import (
 // fileBytes is how much of the patch of one file is read.
 const fileBytes = 1 << 20
 
+// How many lines around each change are shown at first, and at most.
+const (
+	usualContext = 3
+	mostContext  = 10000
+)
+
 // Page is the difference of one run.
 type Page struct {
 	desk *page.Desk
@@ -25,23 +31,22 @@ type Page struct {
 	dir  string // of the run; empty until its marks were read
 	seen marks
 
-	base        string
-	ignoreSpace bool // lines that differ in white space only are not shown
-	list        api.DiffRunResponse
-	tree        []treeRow // its files by their folders
-	flat        []treeRow // and without these
-	loaded      bool
-	failed      string
-	comments    []agency.LineComment
+	base     string
+	tight    bool // lines that differ in white space only are not shown
+	context  int  // lines around each change
+	list     api.DiffRunResponse
+	loaded   bool
+	failed   string
+	comments []agency.LineComment
 
 	at   int // the file
+	tree tree
 	file file
 	turn int // counts the files that were asked for
 
 	typing typing
 	field  field.Field
-	about  place  // of the comment
-	edited int    // the number of the comment that it replaces; 0 for none
+	about  draft
 	sought string // what was searched for last
 }
 
@@ -56,7 +61,7 @@ const (
 
 // New returns the difference of a run.
 func New(desk *page.Desk, run *api.Run) *Page {
-	return &Page{desk: desk, run: *run, seen: marks{}, base: api.DiffFromBase}
+	return &Page{desk: desk, run: *run, seen: marks{}, base: api.DiffFromBase, context: usualContext}
 }
 
 type (
@@ -99,11 +104,11 @@ func (p *Page) Title() string {
 	case api.DiffFromLastTurn:
 		title += "  last turn"
 	}
-	if p.ignoreSpace {
+	if p.tight {
 		title += "  spaces off"
 	}
-	if p.file.left > 0 {
-		title += fmt.Sprintf("  from column %d", p.file.left+1)
+	if p.context != usualContext {
+		title += fmt.Sprintf("  context %d", p.context)
 	}
 	return title
 }
@@ -117,17 +122,6 @@ func (p *Page) Open() tea.Cmd {
 		return listMsg{run, base, resp, err}
 	}
 	return tea.Batch(list, p.readComments(), p.readMarks())
-}
-
-func (p *Page) readComments() tea.Cmd {
-	d, ctx, run, env, config := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.desk.Env, p.desk.Config
-	return func() tea.Msg {
-		resp, err := d.ReviewRun(ctx, api.ReviewRunRequest{Run: string(run), Env: env, Config: config})
-		if err != nil {
-			return nil // the diff is shown without them
-		}
-		return commentsMsg{run, resp.Comments}
-	}
 }
 
 // Changed implements page.Page: a diff stands still while it is read, until R.
@@ -147,7 +141,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case commentsMsg:
 		if msg.run == p.run.ID {
 			p.comments = msg.comments
-			p.file.arranged = 0
+			p.file.arranged = false
 		}
 	case marksMsg:
 		if msg.run == p.run.ID {
@@ -164,7 +158,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			return p.desk.Fail(msg.err)
 		}
 		return p.Open() // the user may have changed the file
-	case page.Acted:
+	case page.Acted: // it may be about comments, and done in part when it failed
 		return p.readComments()
 	}
 	return nil
@@ -180,12 +174,14 @@ func (p *Page) listed(msg *listMsg) tea.Cmd {
 		path = f.Path
 	}
 	p.list, p.loaded, p.failed, p.at = msg.resp, true, "", 0
-	p.tree, p.flat = tree(p.list.List), flat(p.list.List)
 	for i := range p.list.List {
 		if p.list.List[i].Path == path {
 			p.at = i
 		}
 	}
+	top := p.tree.top
+	p.tree = treeOf(msg.resp.List)
+	p.tree.top = top
 	return p.read()
 }
 
@@ -204,7 +200,7 @@ func (p *Page) read() tea.Cmd {
 	}
 	p.turn++
 	d, ctx, turn, path := &p.desk.Daemon, p.desk.Ctx, p.turn, f.Path
-	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.ignoreSpace}
+	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.tight, Context: p.context}
 	return func() tea.Msg {
 		resp, err := d.DiffRun(ctx, req)
 		return fileMsg{turn, path, resp.Patch, resp.Truncated, err}
@@ -212,12 +208,12 @@ func (p *Page) read() tea.Cmd {
 }
 
 func (p *Page) opened(msg *fileMsg) {
-	same := msg.path == p.file.path
-	was := p.file
-	p.file = file{path: msg.path, truncated: msg.truncated}
-	if same {
-		p.file.cursor, p.file.top, p.file.unified, p.file.left = was.cursor, was.top, was.unified, was.left
+	was := &p.file
+	f := file{path: msg.path, truncated: msg.truncated, look: was.look, texts: map[*diffview.Line]*text{}}
+	if msg.path == was.path {
+		f.cursor, f.top, f.left, f.near = was.cursor, was.top, was.left, was.nearby()
 	}
+	p.file = f
 	if msg.err != nil {
 		p.file.notes = []string{agency.AsError(msg.err).Message, "R reads it again"}
 		return
@@ -266,11 +262,6 @@ func (p *Page) review() tea.Cmd {
 	return tea.Batch(p.desk.Say("all files are reviewed"), kept)
 }
 
-// scroll shows another part of long lines, half of what there is room for further on.
-func (f *file) scroll(step int) {
-	f.left = max(min(f.left+step*max(f.room/2, 1), f.widest-f.room), 0)
-}
-
 // marked takes the marks that were kept.
 func (p *Page) marked(msg *marksMsg) tea.Cmd {
 	p.dir = msg.dir
@@ -284,14 +275,37 @@ func (p *Page) marked(msg *marksMsg) tea.Cmd {
 func (p *Page) rebase() tea.Cmd {
 	next := map[string]string{api.DiffFromBase: api.DiffFromLastTurn, api.DiffFromLastTurn: api.DiffFromTarget, api.DiffFromTarget: api.DiffFromBase}
 	p.base = next[p.base]
-	p.loaded, p.list, p.file = false, api.DiffRunResponse{}, file{}
+	p.loaded, p.list, p.file = false, api.DiffRunResponse{}, file{look: p.file.look}
 	return p.Open()
 }
 
 // tighten leaves out what differs in white space only, or shows it again.
 func (p *Page) tighten() tea.Cmd {
-	p.ignoreSpace = !p.ignoreSpace
+	p.tight = !p.tight
 	return p.read()
+}
+
+// around shows so many lines around each change.
+func (p *Page) around(context int) tea.Cmd {
+	context = min(max(context, 1), mostContext)
+	if context == p.context {
+		return nil
+	}
+	p.context = context
+	return p.read()
+}
+
+// sideways moves the code of long lines.
+func (p *Page) sideways(by int) func(string) tea.Cmd {
+	return page.Run(func() tea.Cmd {
+		switch {
+		case p.file.look.wrapped:
+			return p.desk.Say("long lines are wrapped")
+		case !p.file.sideways(by) && by > 0:
+			return p.desk.Say("no line that is shown has more on the right")
+		}
+		return nil
+	})
 }
 
 // Bindings implements page.Page.
@@ -302,19 +316,22 @@ func (p *Page) Bindings() []page.Binding {
 		{Name: "up", Keys: []string{"k", "up"}, Shown: "k, up", Does: "the line before", Group: group, Act: p.move(-1)},
 		{Name: "half-down", Keys: []string{"ctrl+d", "pgdown", "J"}, Shown: "ctrl-d, J", Does: "half a page down", Group: group, Act: page.Do(func() { p.file.move(max(p.file.height/2, 1)) })},
 		{Name: "half-up", Keys: []string{"ctrl+u", "pgup", "K"}, Shown: "ctrl-u, K", Does: "half a page up", Group: group, Act: page.Do(func() { p.file.move(-max(p.file.height/2, 1)) })},
-		{Name: "first", Keys: []string{"g", "home"}, Shown: "g", Does: "the first line", Group: group, Act: p.move(-1 << 30)},
-		{Name: "last", Keys: []string{"G", "end"}, Shown: "G", Does: "the last line", Group: group, Act: p.move(1 << 30)},
-		{Name: "scroll-right", Keys: []string{"L", "shift+right"}, Shown: "L", Does: "show more of long lines, on their right", Group: group, Act: page.Do(func() { p.file.scroll(1) })},
-		{Name: "scroll-left", Keys: []string{"H", "shift+left"}, Shown: "H", Does: "go back to the beginning of long lines", Group: group, Act: page.Do(func() { p.file.scroll(-1) })},
+		{Name: "first", Keys: []string{"g", "home"}, Shown: "g", Does: "the first line", Group: group, Act: page.Do(func() { p.file.cursor = spot{} })},
+		{Name: "last", Keys: []string{"G", "end"}, Shown: "G", Does: "the last line", Group: group, Act: page.Do(func() { p.file.cursor = p.file.end() })},
 		{Name: "next-hunk", Keys: []string{"n"}, Shown: "n", Does: "the next hunk", Short: "hunk", Group: group, Act: page.Do(func() { p.file.hunk(1) })},
 		{Name: "previous-hunk", Keys: []string{"p"}, Shown: "p", Does: "the hunk before", Group: group, Act: page.Do(func() { p.file.hunk(-1) })},
 		{Name: "next-file", Keys: []string{"]", "tab", "right"}, Shown: "], tab", Does: "the next file", Short: "file", Group: group, Act: p.step(1)},
 		{Name: "previous-file", Keys: []string{"[", "shift+tab", "left"}, Shown: "[", Does: "the file before", Group: group, Act: p.step(-1)},
+		{Name: "scroll-right", Keys: []string{"L", "shift+right"}, Shown: "L", Does: "the code further right, by half of its columns", Group: group, Act: p.sideways(1)},
+		{Name: "scroll-left", Keys: []string{"H", "shift+left"}, Shown: "H", Does: "the code further left", Group: group, Act: p.sideways(-1)},
+		{Name: "wrap", Keys: []string{"W"}, Shown: "W", Does: "wrap long lines, or cut them off again", Group: group, Act: page.Do(func() { p.file.wrap() })},
+		{Name: "more-context", Keys: []string{"}"}, Shown: "}", Does: "twice as many lines around each change", Group: group, Act: page.Run(func() tea.Cmd { return p.around(p.context * 2) })},
+		{Name: "less-context", Keys: []string{"{"}, Shown: "{", Does: "half as many lines around each change", Group: group, Act: page.Run(func() tea.Cmd { return p.around(p.context / 2) })},
 		{Name: "reviewed", Keys: []string{"x"}, Shown: "x", Does: "the file is reviewed, until it changes; to the next one", Short: "reviewed", Group: group, Act: page.Run(p.review)},
-		{Name: "comment", Keys: []string{"c"}, Shown: "c", Does: "comment on the line, or change the comment at the cursor", Short: "comment", Group: group, Act: page.Run(p.startComment)},
-		{Name: "discard", Keys: []string{"D"}, Shown: "D", Does: "discard the comment at the cursor, after a y", Group: group, Act: page.Run(p.discard)},
+		{Name: "comment", Keys: []string{"c"}, Shown: "c", Does: "comment on the line, or edit the comment that waits there", Short: "comment", Group: group, Act: page.Run(p.startComment)},
+		{Name: "discard-comment", Keys: []string{"D"}, Shown: "D", Does: "discard the comment at the cursor, after a y", Group: group, Act: page.Run(p.discard)},
 		{Name: "send-comments", Keys: []string{"S"}, Shown: "S", Does: "send the comments to the agent, after a y", Short: "send", Group: group, Act: page.Run(p.send)},
-		{Name: "columns", Keys: []string{"|"}, Shown: "|", Does: "one column or two", Group: group, Act: page.Do(func() { p.file.unified, p.file.arranged = !p.file.unified, 0 })},
+		{Name: "columns", Keys: []string{"|"}, Shown: "|", Does: "one column or two", Group: group, Act: page.Do(func() { p.file.look.unified, p.file.arranged = !p.file.look.unified, false })},
 		{Name: "whitespace", Keys: []string{"w"}, Shown: "w", Does: "leave out what differs in white space only, or show it again", Group: group, Act: page.Run(p.tighten)},
 		{Name: "find", Keys: []string{"/"}, Shown: "/", Does: "find a text in the file; with no text, the next place", Group: group, Act: page.Do(p.startSearch)},
 		{Name: "edit", Keys: []string{"e"}, Shown: "e", Does: "open the file in $EDITOR, at the line", Group: group, Act: page.Run(p.edit)},
@@ -336,7 +353,7 @@ func (p *Page) Type(press tea.KeyPressMsg) tea.Cmd {
 		case typed == search:
 			return p.find(text)
 		case text != "":
-			return p.keepComment(text)
+			return p.comment(text)
 		}
 	default:
 		p.field.Press(press)

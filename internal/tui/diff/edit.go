@@ -28,7 +28,7 @@ func (p *Page) edit() tea.Cmd {
 		return p.desk.Say("no editor is known: set EDITOR, such as EDITOR=vi")
 	}
 	line := 1
-	if at, ok := p.file.place(); ok && !at.old && p.file.path == f.Path {
+	if at, ok := p.file.place(p.file.cursor.row); ok && !at.old && p.file.path == f.Path {
 		line = at.line
 	}
 	worktree, path := p.list.Worktree, f.Path

@@ -1,85 +1,123 @@
 package diff
 
 import (
+	"regexp"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"agency/internal/cli/term"
-	"agency/internal/diffview"
 	"agency/internal/tui/field"
-	"agency/internal/tui/page"
 )
+
+// found is where a text was found last: in a row, and behind which bytes of its words.
+type found struct{ row, end int }
 
 func (p *Page) startSearch() { p.typing, p.field = search, field.New("") }
 
-// find moves the cursor to the next row that has a text, or that of the last search when it is
-// empty.
+// find moves the cursor to the next place that has a text, or that of the last search when it is
+// empty. Capital letters count only in a text that has some.
 func (p *Page) find(text string) tea.Cmd {
-	if text == "" {
+	again := text == ""
+	if again {
 		text = p.sought
 	}
 	if text == "" {
 		return nil
 	}
 	p.sought = text
-	has, f := page.Finder(text), &p.file
-	for i := range f.rows {
-		at := (f.cursor + 1 + i) % len(f.rows)
-		if has(f.rows[at].words()) {
-			f.cursor = at
-			f.reveal(text)
-			return nil
-		}
+	pattern := regexp.QuoteMeta(text)
+	if strings.ToLower(text) == text {
+		pattern = "(?i)" + pattern
 	}
-	return p.desk.Say(term.SafeLine(text) + " is not in what is shown of this file")
+	if !p.file.find(regexp.MustCompile(pattern), again) {
+		return p.desk.Say(term.SafeLine(text) + " is not in what is shown of this file")
+	}
+	return nil
 }
 
-// reveal scrolls sideways to a text in the row of the cursor, where it is out of sight.
-func (f *file) reveal(text string) {
-	r, has := &f.rows[f.cursor], page.Finder(text)
-	for _, l := range []*diffview.Line{r.new, r.old} {
-		if l == nil || !has(l.Text) {
-			continue
+// find moves the cursor to the next place behind it that matches: in its own row only after a place
+// that was found there.
+func (f *file) find(sought *regexp.Regexp, again bool) bool {
+	for i := range len(f.rows) + 1 {
+		at, from := 0, 0
+		if at = (f.cursor.row + i) % max(len(f.rows), 1); i == 0 {
+			if !again || f.found.row != at || f.found.end == 0 {
+				continue
+			}
+			from = f.found.end
 		}
-		line := expand(term.SafeText(l.Text))
-		before := max(strings.Index(strings.ToLower(line), strings.ToLower(text)), 0)
-		from, width := term.Width(line[:min(before, len(line))]), term.Width(text)
-		if from < f.left || from+width > f.left+f.room {
-			f.left = max(from+width-f.room/2, 0)
+		words := ""
+		if at < len(f.rows) {
+			words = f.rows[at].words()
 		}
-		if from+width <= f.room {
+		if match := sought.FindStringIndex(words[min(from, len(words)):]); match != nil {
+			f.found = found{at, from + match[1]}
+			f.cursor = spot{row: at}
+			f.reveal(from+match[0], from+match[1])
+			return true
+		}
+	}
+	return false
+}
+
+// reveal moves the code, or the cursor in a wrapped line, so that a part of the words of the row at the
+// cursor can be seen.
+func (f *file) reveal(from, to int) {
+	lines := f.row().lines()
+	if len(lines) == 0 {
+		return
+	}
+	l := lines[0]
+	if behind := len(l.Text) + 1; len(lines) == 2 && from >= behind {
+		l, from, to = lines[1], from-behind, to-behind
+	}
+	t := f.textOf(l)
+	before := expand(l.Text[:from])
+	if f.look.wrapped {
+		f.cursor.part = t.rowAt(len(before), f.room)
+		return
+	}
+	first, last := term.Width(before), term.Width(expand(l.Text[:to]))
+	if first < f.left || first == f.left && f.left > 0 || last >= f.left+f.room {
+		f.left = max(last-f.room/2, 0)
+		if last < f.room {
 			f.left = 0
 		}
-		return
 	}
 }
 
 // words returns the text of a row.
 func (r *row) words() string {
-	words := r.text
-	if r.old != nil {
-		words += r.old.Text
+	words := []string{}
+	for _, l := range r.lines() {
+		words = append(words, l.Text)
 	}
-	if r.new != nil && r.new != r.old {
-		words += "\n" + r.new.Text
+	for i := range r.text {
+		words = append(words, r.text[i].Text)
 	}
-	return words
+	return strings.Join(words, "\n")
 }
 
 // copy puts the line at the cursor, as it is now or else as it was, into the clipboard of the
 // terminal, where the terminal allows that.
 func (p *Page) copy() tea.Cmd {
-	if p.file.cursor >= len(p.file.rows) {
+	r := p.file.row()
+	if r == nil {
 		return nil
 	}
-	r := &p.file.rows[p.file.cursor]
-	text := r.text
+	text := ""
 	switch {
 	case r.new != nil:
 		text = r.new.Text
 	case r.old != nil:
 		text = r.old.Text
+	case r.comment != nil:
+		text = r.comment.Text
+	default:
+		for i := range r.text {
+			text += r.text[i].Text
+		}
 	}
 	return tea.Batch(tea.SetClipboard(term.SafeLine(text)), p.desk.Say("the line is handed to the terminal to copy"))
 }

@@ -3,8 +3,9 @@ package diff
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"agency"
 	"agency/internal/cli/term"
@@ -13,127 +14,143 @@ import (
 	"agency/internal/view"
 )
 
-// treeRow is a row of the tree of files: a file, or a folder when file is -1.
-type treeRow struct {
-	file  int
-	name  string
-	depth int
+// tree is the list of files as the folders that they are in.
+type tree struct {
+	rows []node
+	at   []int // the row of each file
+	top  int   // the first visible row
 }
 
-// tree returns the files by their folders. A folder with one thing in it is on the row of that.
-func tree(files []agency.FileDiff) []treeRow {
-	rows := []treeRow{}
-	var walk func(from, to, cut, depth int)
-	walk = func(from, to, cut, depth int) {
-		for from < to {
-			name := files[from].Path[cut:]
-			folder, end := common(files, from, to, cut)
-			if folder == "" || end == from+1 {
-				rows = append(rows, treeRow{from, name, depth})
-				from++
-				continue
-			}
-			rows = append(rows, treeRow{-1, folder, depth})
-			walk(from, end, cut+len(folder), depth+1)
-			from = end
-		}
-	}
-	walk(0, len(files), 0, 0)
-	return rows
+// node is a row of the tree: a file, or a folder.
+type node struct {
+	depth  int
+	file   int    // -1 for a folder
+	name   string // of a folder: below the folder that it is in
+	folder string // that it is in, or is
 }
 
-// common returns the folder of a file, as the rest of its path behind cut says it, and the end of the
-// files behind it that are in it too: as deep as all of these are.
-func common(files []agency.FileDiff, from, to, cut int) (folder string, end int) {
-	at := strings.IndexByte(files[from].Path[cut:], '/')
-	if at < 0 {
-		return "", from + 1
-	}
-	prefix := files[from].Path[:cut+at+1]
-	for end = from + 1; end < to && strings.HasPrefix(files[end].Path, prefix); {
-		end++
-	}
-	for {
-		at := strings.IndexByte(files[from].Path[len(prefix):], '/')
-		if at < 0 {
-			break
-		}
-		deeper := files[from].Path[:len(prefix)+at+1]
-		if slices.ContainsFunc(files[from:end], func(f agency.FileDiff) bool { return !strings.HasPrefix(f.Path, deeper) }) {
-			break
-		}
-		prefix = deeper
-	}
-	return prefix[cut:], end
+// treeOf returns the tree of files, in their order. A folder that holds nothing but a folder is one
+// row with it.
+func treeOf(files []agency.FileDiff) tree {
+	t := tree{at: make([]int, len(files))}
+	t.grow(files, 0, len(files), node{depth: -1})
+	return t
 }
 
-// flat returns the files without their folders.
-func flat(files []agency.FileDiff) []treeRow {
-	rows := make([]treeRow, len(files))
-	for i := range files {
-		rows[i] = treeRow{i, files[i].Path, 0}
-	}
-	return rows
-}
-
-// files returns the visible rows of the list of files, with the chosen one among them: a tree beside
-// the lines, and a flat list in the few rows above them.
-func (p *Page) files(width, height int, asTree bool) []cell.Line {
-	rows := p.flat
-	if asTree {
-		rows = p.tree
-	}
-	at := 0
-	for i := range rows {
-		if rows[i].file == p.at {
-			at = i
-		}
-	}
-	lines := make([]cell.Line, 0, height)
-	for i := page.Scroll(0, at, height, len(rows)); i < len(rows) && len(lines) < height; i++ {
-		indent := strings.Repeat(" ", min(2*rows[i].depth, width/2))
-		if rows[i].file < 0 {
-			lines = append(lines, cell.Of(cell.Dim, "  "+indent+rows[i].name).Fit(width))
+// grow adds the files from one to another, which are all in a folder.
+func (t *tree) grow(files []agency.FileDiff, from, to int, in node) {
+	for i := from; i < to; {
+		dir, _ := path.Split(files[i].Path)
+		first, _, deeper := strings.Cut(dir[len(in.folder):], "/")
+		if !deeper {
+			t.at[i] = len(t.rows)
+			t.rows = append(t.rows, node{depth: in.depth + 1, file: i, folder: in.folder})
+			i++
 			continue
 		}
-		lines = append(lines, p.fileRow(&rows[i], indent, width))
+		folder, end := in.folder+first+"/", i+1
+		for ; end < to && strings.HasPrefix(files[end].Path, folder); end++ {
+			for !strings.HasPrefix(files[end].Path, dir) {
+				dir = dir[:strings.LastIndexByte(dir[:len(dir)-1], '/')+1]
+			}
+		}
+		n := node{depth: in.depth + 1, file: -1, name: dir[len(in.folder):], folder: dir}
+		t.rows = append(t.rows, n)
+		t.grow(files, i, end, n)
+		i = end
 	}
-	if left := p.list.LeftOut.Files; left > 0 && len(lines) < height {
-		lines = append(lines, cell.Of(cell.Dim, fmt.Sprintf("  and %d too large to show", left)).Fit(width))
+}
+
+// files returns the files, the chosen one visible: in folders where there is room. In the few rows above
+// the lines, folders would take those of files.
+func (p *Page) files(width, height int, folders bool) []cell.Line {
+	room, rest := height, p.rest()
+	if rest != "" && height > 1 {
+		room--
+	}
+	draw := p.flat
+	if folders {
+		draw = p.folders
+	}
+	lines := draw(width, room)
+	if rest != "" {
+		lines = append(lines, cell.Of(cell.Dim, rest))
 	}
 	return page.Fill(lines, width, height)
 }
 
-// fileRow returns the row of a file: whether it was reviewed, what became of it, and how much.
-func (p *Page) fileRow(r *treeRow, indent string, width int) cell.Line {
-	f := &p.list.List[r.file]
-	mark := " "
+// folders returns visible rows of the tree: those of the chosen file, and of the folders right above it.
+func (p *Page) folders(width, height int) []cell.Line {
+	t := &p.tree
+	at := t.at[p.at]
+	above := at
+	for above > 0 && t.rows[above-1].file < 0 {
+		above--
+	}
+	t.top = page.Scroll(t.top, above, height, len(t.rows))
+	t.top = page.Scroll(t.top, at, height, len(t.rows))
+	lines := make([]cell.Line, 0, height+1)
+	for i := t.top; i < len(t.rows) && len(lines) < height; i++ {
+		n := &t.rows[i]
+		indent := strings.Repeat(" ", min(2*n.depth, width/3))
+		if n.file < 0 {
+			lines = append(lines, cell.Of(cell.Dim, "    "+indent+fitEnd(n.name, width-4-len(indent))).Fit(width))
+			continue
+		}
+		f := &p.list.List[n.file]
+		name := path.Base(f.Path)
+		if f.From != "" {
+			name = strings.TrimPrefix(f.From, n.folder) + " → " + name
+		}
+		lines = append(lines, p.fileRow(n.file, indent, name, width))
+	}
+	return lines
+}
+
+// flat returns visible files by their paths.
+func (p *Page) flat(width, height int) []cell.Line {
+	lines := make([]cell.Line, 0, height+1)
+	for i := page.Scroll(0, p.at, height, len(p.list.List)); i < len(p.list.List) && len(lines) < height; i++ {
+		f := &p.list.List[i]
+		name := f.Path
+		if f.From != "" {
+			name = f.From + " → " + f.Path
+		}
+		lines = append(lines, p.fileRow(i, "", name, width))
+	}
+	return lines
+}
+
+// rest returns what is to be said of files that the list has not, in the last row.
+func (p *Page) rest() string {
+	switch left := p.list.LeftOut.Files; {
+	case left > 0:
+		return fmt.Sprintf("  and %d too large to show", left)
+	case p.list.Truncated:
+		return "  and more, which are not shown"
+	default:
+		return ""
+	}
+}
+
+// fileRow draws a file: the cursor, whether it was reviewed, what became of it, and its lines.
+func (p *Page) fileRow(i int, indent, name string, width int) cell.Line {
+	f := &p.list.List[i]
+	mark, lead := " ", " "
 	if p.seen[key(f)] {
 		mark = "✓"
+	}
+	if i == p.at {
+		lead = ">"
 	}
 	counts := fmt.Sprintf(" +%d -%d", f.Added, f.Deleted)
 	if f.Binary {
 		counts = " binary"
 	}
-	name := r.name
-	switch {
-	case f.From == "":
-	case path.Dir(f.From) == path.Dir(f.Path):
-		name = strings.TrimSuffix(name, path.Base(name)) + path.Base(f.From) + " → " + path.Base(name)
-	default:
-		name = f.From + " → " + name
-	}
-	lead := " "
-	if r.file == p.at {
-		lead = ">"
-	}
-	room := max(width-5-len(counts)-len(indent), 4)
-	if w := term.Width(name); w > room { // the end of a path says most
-		name = "…" + tail(name, room-1)
-	}
-	line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.Green), mark).Add(cell.Plain, indent).Add(cell.Coloured(status(f)), f.Status+" ").Add(cell.Plain, name).
+	line := cell.Of(cell.Bold, lead).Add(cell.Coloured(view.Green), mark).Add(cell.Coloured(status(f)), f.Status+" ").
+		Add(cell.Plain, indent+fitEnd(name, max(width-4-len(indent)-len(counts), 4))).
 		Fit(width-len(counts)).Add(cell.Dim, counts)
-	if r.file == p.at {
+	if i == p.at {
 		line = line.All(cell.With(cell.Reversed, "b"))
 	}
 	return line.Fit(width)
@@ -152,11 +169,12 @@ func status(f *agency.FileDiff) view.Colour {
 	}
 }
 
-// tail returns the end of a text that is at most so wide.
-func tail(text string, width int) string {
-	runes := []rune(text)
-	for len(runes) > 0 && term.Width(string(runes)) > width {
-		runes = runes[1:]
+// fitEnd cuts the beginning of a path off that is too wide: its end says most.
+func fitEnd(name string, width int) string {
+	name = term.SafeText(name)
+	cells := term.Width(name)
+	if cells <= width {
+		return name
 	}
-	return string(runes)
+	return ansi.TruncateLeft(name, cells-width+1, "…")
 }
