@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
+	"agency/internal/api"
 )
 
 // Work lands from the list: its checks run, it is merged after a y, or it waits in the queue.
@@ -125,6 +127,51 @@ func TestNoticeCoversARequest(t *testing.T) {
 	u.sees("rm -rf build")
 	u.presses("a")
 	u.did("answer r_long toolu_long@" + stamp(-2*time.Minute) + " allow")
+}
+
+// A message that was typed, but not seen accepted, has not failed: sent again, the agent would get it
+// twice. What the daemon refused is there again.
+func TestSendWithoutConfirmation(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 100, 24)
+	send := u.m.desk.Daemon.SendInput
+	u.m.desk.Daemon.SendInput = func(ctx context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
+		_, err := send(ctx, req)
+		return api.SendInputResponse{}, err
+	}
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "its agent is at work")
+	u.presses("s")
+	u.types("hello")
+	u.presses("enter")
+	u.sees("auth-fix: its agent is at work")
+	u.waits(readFor)
+	u.presses("space space s")
+	u.sees("send to 2 runs> hello")
+	u.asked = nil
+	u.presses("enter")
+	u.did("send r_auth-fix hello", "send r_docs hello")
+	u.sees("2 of 2: agency typed the message, but did not see the agent accept it")
+	u.seesNot("marked")
+	u.presses("s")
+	u.seesNot("> hello")
+}
+
+// An action on several runs ends when the user wants it to. The reasons of failures are told.
+func TestEndOfAnAction(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 100, 24)
+	u.presses("*")
+	_, verify := u.m.Update(tea.KeyPressMsg{Code: 'V', Text: "V"})
+	u.presses("esc")
+	u.sees("it ends after the present run", "6 marked")
+	u.do(verify)
+	u.did("verify r_auth-fix")
+	u.sees("ended after 1 of 6 runs", "5 marked")
+	u.m.desk.Daemon.StopRun = func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
+		return api.StopRunResponse{}, agency.Errorf(agency.CodeInvalidState, "%s cannot be stopped", req.Run)
+	}
+	u.presses("x y")
+	u.sees("5 of 5 failed: docs: r_docs cannot be stopped; flaky: r_flaky cannot be stopped; translate", "and 2 more")
 }
 
 // While something is done, the first row shows what, and how far it is.

@@ -294,6 +294,28 @@ func TestFormChoices(t *testing.T) {
 	u.sees("preset      reviewer", "runner      claude_code", "> base")
 }
 
+// While the daemon starts a run, the form stays as it was sent. Keys that were meant for it do nothing
+// to the list, which takes its place.
+func TestFormWhileItStarts(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("n")
+	u.types("fix it")
+	_, start := u.m.Update(tea.KeyPressMsg{Code: 's', Mod: tea.ModCtrl})
+	u.types(" more")
+	u.sees("starting", "fix it ")
+	u.seesNot("more")
+	u.do(start)
+	u.did("create {Path: Text:fix it} in /home/me/web")
+	u.presses("b I")
+	u.did()
+	u.waits(deadKeys)
+	u.presses("b")
+	if len(u.asked) != 1 {
+		t.Errorf("asked %q", u.asked)
+	}
+}
+
 // A run that starts while the user is elsewhere does not take them away from there.
 func TestFormLeftWhileItStarts(t *testing.T) {
 	t.Parallel()

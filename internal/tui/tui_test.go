@@ -434,6 +434,29 @@ func TestFindWithoutARun(t *testing.T) {
 	u.sees("No run yet")
 }
 
+// The log is shown at its end, and follows it as long as its end is seen.
+func TestLogFollows(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	lines := 40
+	u.m.desk.Daemon.ShowOutput = func(context.Context, api.ShowOutputRequest) (api.ShowOutputResponse, error) {
+		resp := api.ShowOutputResponse{}
+		for i := range lines {
+			resp.Lines = append(resp.Lines, fmt.Sprintf("line %d of the log", i+1))
+		}
+		return resp, nil
+	}
+	u.presses("l")
+	u.sees("line 40 of the log")
+	lines = 41
+	u.tell(lookMsg{u.m.board.eye.turn})
+	u.sees("line 41 of the log")
+	u.presses("K")
+	lines = 60
+	u.tell(lookMsg{u.m.board.eye.turn})
+	u.seesNot("line 60 of the log")
+}
+
 // What the pane shows can be copied, and after a search the row that was found.
 func TestCopy(t *testing.T) {
 	t.Parallel()
