@@ -15,32 +15,77 @@ import (
 
 // begin starts a run, or the session of a plan.
 func (m *Menu) begin(ctx context.Context) error {
-	at, err := m.choose(ctx, []string{"a run with a task", "a session of agents, from a plan"}, "number of what to start")
+	c, err := m.choose(ctx, "number of what to start", []string{"a run with a task", "a session of agents, from a plan"})
 	switch {
-	case err != nil || at < 0:
+	case err != nil || len(c.rows) == 0:
 		return err
-	case at == 1:
-		return m.beginSession(ctx)
-	default:
+	case c.rows[0] == 0:
 		return m.beginRun(ctx)
+	default:
+		return m.beginSession(ctx)
+	}
+}
+
+// entry is what can be said of a run or a session before it starts.
+type entry struct {
+	name  string
+	empty string // what holds when it is empty
+	value *string
+}
+
+// text returns the entry as a row.
+func (e *entry) text() string {
+	return e.name + ": " + cmp.Or(*e.value, e.empty)
+}
+
+// fill lets the user change entries, and then calls start, until that reports that it is done. The rows
+// are printed again only when the user asks for it: their numbers stay.
+func (m *Menu) fill(ctx context.Context, does string, entries []entry, start func() (bool, error)) error {
+	what := "1 to " + does + ", or number of what to change"
+	for told := false; ; {
+		c, err := choice{}, error(nil)
+		if told {
+			c, err = m.pick(ctx, &question{what: what, rows: 1 + len(entries), letters: inside})
+		} else {
+			texts := []string{does}
+			for i := range entries {
+				texts = append(texts, entries[i].text())
+			}
+			c, err = m.choose(ctx, what, texts)
+		}
+		told = c.letter != again
+		switch {
+		case err != nil || c.letter == back:
+			return err
+		case !told:
+		case c.rows[0] == 0:
+			if done, err := start(); done || err != nil {
+				return err
+			}
+		default:
+			e := &entries[c.rows[0]-1]
+			value, err := m.line(ctx, e.name+", an empty line: "+e.empty)
+			if err != nil {
+				return err
+			}
+			*e.value = strings.TrimSpace(value)
+			m.say("%s", e.text())
+		}
 	}
 }
 
 // beginRun asks for a task and what else is to be said of the run, and starts it.
 func (m *Menu) beginRun(ctx context.Context) error {
-	run := page.NewRun{Repo: m.o.Dir}
-	var err error
-	if run.Task, err = m.text(ctx, "the task, on as many lines as you like; an empty line ends it"); err != nil || run.Task == "" {
+	task, err := m.lots(ctx, "the task, on as many lines as you like; an empty line ends it")
+	if err != nil || task == "" {
 		return err
 	}
 	levels := []string{}
 	for _, level := range agency.SandboxLevels() {
 		levels = append(levels, string(level))
 	}
-	fields := []struct {
-		name, empty string
-		value       *string
-	}{
+	run := page.NewRun{Task: task, Repo: m.o.Dir}
+	entries := []entry{
 		{"repository, a folder in it", "the present folder", &run.Repo},
 		{"name", "from the task", &run.Name},
 		{"preset", "none", &run.Preset},
@@ -48,83 +93,83 @@ func (m *Menu) beginRun(ctx context.Context) error {
 		{"base, a branch or commit", "what is checked out", &run.Base},
 		{"sandbox (" + strings.Join(levels, ", ") + ")", "as configured", &run.Sandbox},
 	}
-	for {
-		rows := []string{"start it"}
-		for _, f := range fields {
-			rows = append(rows, f.name+": "+cmp.Or(*f.value, f.empty))
+	return m.fill(ctx, "start it", entries, func() (bool, error) {
+		m.say("starting")
+		resp, err := m.o.Daemon.CreateRun(ctx, api.CreateRunRequest{Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config, Spec: run.Spec(m.o.Runner)})
+		if err != nil {
+			return false, m.fail(err)
 		}
-		at, err := m.choose(ctx, rows, "1 starts it, another number changes that")
-		if err != nil || at < 0 {
-			return err
-		}
-		if at == 0 {
-			started, err := m.startRun(ctx, &run)
-			if started || err != nil {
-				return err
-			}
-			continue
-		}
-		f := fields[at-1]
-		if *f.value, err = m.line(ctx, f.name+", an empty line: "+f.empty); err != nil {
-			return err
-		}
-	}
+		m.say("%s started", resp.Run.Ref())
+		m.warn(resp.Warnings)
+		return true, m.fail(m.list(ctx))
+	})
 }
 
-// startRun starts a run, and reports whether the daemon took it.
-func (m *Menu) startRun(ctx context.Context, run *page.NewRun) (started bool, err error) {
-	resp, err := m.o.Daemon.CreateRun(ctx, api.CreateRunRequest{Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config, Spec: run.Spec(m.o.Runner)})
-	if err != nil {
-		return false, m.fail(err)
-	}
-	m.say("%s started", resp.Run.Ref())
-	return true, m.list(ctx)
-}
-
-// text returns lines that the user types, until an empty one.
-func (m *Menu) text(ctx context.Context, what string) (string, error) {
-	lines := []string{}
-	for {
-		line, err := m.line(ctx, what)
-		if err != nil || line == "" {
-			return strings.Join(lines, "\n"), err
-		}
-		lines, what = append(lines, line), "go on, or an empty line"
+// warn prints warnings.
+func (m *Menu) warn(warnings []string) {
+	for _, warning := range warnings {
+		m.say("warning: %s", warning)
 	}
 }
 
 // beginSession reads a plan, says what it would do, and starts it when the user is sure.
 func (m *Menu) beginSession(ctx context.Context) error {
-	path, err := m.ask(ctx, "the plan, a file or folder, an empty line for none")
+	path, err := m.text(ctx, "the plan, a file or folder")
 	if err != nil || path == "" {
 		return err
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(m.o.Dir, path)
 	}
-	source := api.PlanSource{Path: path, Agents: []string{}}
-	resp, err := m.o.Daemon.PlanSession(ctx, api.PlanSessionRequest{Plan: source, Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config})
-	if err != nil {
-		return m.fail(err)
+	req := api.StartSessionRequest{Plan: api.PlanSource{Path: path, Agents: []string{}}, Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config}
+	entries := []entry{{"repository, a folder in it", "the present folder", &req.Dir}, {"name", "that of the plan", &req.Plan.Name}, {"base", "that of the plan", &req.Plan.Base}}
+	return m.fill(ctx, "check it", entries, func() (bool, error) {
+		req.Dir = cmp.Or(req.Dir, m.o.Dir)
+		plan, err := m.o.Daemon.PlanSession(ctx, api.PlanSessionRequest{Plan: req.Plan, Dir: req.Dir, Env: req.Env, Config: req.Config})
+		if err != nil {
+			return false, m.fail(err)
+		}
+		m.tellPlan(&plan)
+		if r := plan.Refused; r != nil {
+			return false, m.fail(agency.Errorf(r.Code, "it cannot start: %s", r.Message).WithHint("%s", r.Hint))
+		}
+		if sure, err := m.sure(ctx, "start "+count(len(plan.Plan.Agents), "agent", "agents")+"?"); err != nil || !sure {
+			return false, err
+		}
+		m.say("starting")
+		started, err := m.o.Daemon.StartSession(ctx, req)
+		if err != nil {
+			return false, m.fail(err)
+		}
+		m.say("%s started", session.Name(&started.Session))
+		m.warn(started.Warnings)
+		return true, m.session(ctx, string(started.Session.ID))
+	})
+}
+
+// tellPlan prints what a plan would do.
+func (m *Menu) tellPlan(resp *api.PlanSessionResponse) {
+	plan := &resp.Plan
+	m.say("plan %s, %s, at most %d at once, on failure %s", plan.Name, count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure)
+	runners := map[string]string{}
+	for i := range resp.Agents {
+		runners[resp.Agents[i].ID] = resp.Agents[i].Runner
 	}
-	m.say("plan %s, %d agents, at most %d at once", resp.Plan.Name, len(resp.Plan.Agents), resp.Plan.MaxParallel)
+	after := map[string][]string{}
+	for i := range plan.Agents {
+		after[plan.Agents[i].ID] = plan.Agents[i].After
+	}
 	for i, wave := range resp.Waves {
-		m.say("wave %d: %s", i+1, strings.Join(wave, ", "))
+		for _, id := range wave {
+			text := fmt.Sprintf("wave %d: %s", i+1, id)
+			if runners[id] != "" {
+				text += " by " + runners[id]
+			}
+			if len(after[id]) > 0 {
+				text += ", after " + strings.Join(after[id], ", ")
+			}
+			m.say("%s", text)
+		}
 	}
-	for _, warning := range resp.Warnings {
-		m.say("warning: %s", warning)
-	}
-	if r := resp.Refused; r != nil {
-		return m.fail(agency.Errorf(r.Code, "it cannot start: %s", r.Message).WithHint("%s", r.Hint))
-	}
-	sure, err := m.ask(ctx, fmt.Sprintf("start its %d agents? y/n", len(resp.Plan.Agents)))
-	if err != nil || sure != "y" {
-		return err
-	}
-	started, err := m.o.Daemon.StartSession(ctx, api.StartSessionRequest{Plan: source, Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config})
-	if err != nil {
-		return m.fail(err)
-	}
-	m.say("%s started", session.Name(&started.Session))
-	return nil
+	m.warn(resp.Warnings)
 }

@@ -3,18 +3,18 @@
 package menu
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/cli/term"
 	"agency/internal/tui/list"
 	"agency/internal/tui/page"
 	"agency/internal/view"
@@ -39,31 +39,24 @@ type Menu struct {
 	o      Options
 	runs   []api.Run
 	filter string
-	asked  map[string]bool // what was told already: runs with what they wait for
-	want   chan<- struct{} // has a line read
+	told   map[string]bool // runs with what they wait for
+	want   chan<- struct{} // asks for a line
 	lines  <-chan string
 	seen   <-chan struct{} // something changed
+	listed time.Time       // when the runs were last asked for because of that
 }
 
-// errLeft means that the user leaves.
-var errLeft = errors.New("the user leaves")
+// followAgain is how long to wait before following the events of a daemon that cannot be reached.
+const followAgain = 2 * time.Second
 
 // Run shows the menu until the user leaves it.
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	want, lines, changes := make(chan struct{}), make(chan string), make(chan struct{}, 1)
+	want, lines, changes := make(chan struct{}, 1), make(chan string), make(chan struct{}, 1)
 	go read(ctx, o.In, want, lines)
-	go func() {
-		tell := func() {
-			select {
-			case changes <- struct{}{}:
-			default: // it is told already
-			}
-		}
-		_ = o.Daemon.Follow(ctx, func(agency.RunID) { tell() }, tell) // without it, r reads the list again
-	}()
-	m := &Menu{o: o, asked: map[string]bool{}, want: want, lines: lines, seen: changes}
+	go follow(ctx, &o.Daemon, changes)
+	m := &Menu{o: o, told: map[string]bool{}, want: want, lines: lines, seen: changes}
 	err := m.list(ctx)
 	for err == nil {
 		err = m.top(ctx)
@@ -74,236 +67,56 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// read sends a line that the user types each time one is wanted: a program that gets the terminal
-// meanwhile must get what the user types there. The end of the input is the end of lines.
-func read(ctx context.Context, in io.Reader, want <-chan struct{}, lines chan<- string) {
-	defer close(lines)
-	for r := bufio.NewReader(in); ; {
+// follow tells of each change at the daemon, until ctx ends.
+func follow(ctx context.Context, d *page.Daemon, changes chan<- struct{}) {
+	tell := func() {
 		select {
-		case <-want:
-		case <-ctx.Done():
-			return
+		case changes <- struct{}{}:
+		default: // it is told already
 		}
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return // what is not a whole line may be the beginning of another one
-		}
+	}
+	for ctx.Err() == nil {
+		_ = d.Follow(ctx, func(agency.RunID) { tell() }, tell)
 		select {
-		case lines <- strings.TrimSpace(line):
+		case <-time.After(followAgain):
 		case <-ctx.Done():
-			return
 		}
 	}
 }
 
 // top does what the user chooses in the list of runs.
 func (m *Menu) top(ctx context.Context) error {
-	line, err := m.ask(ctx, "number of a run, n: new run, i: inbox, s: sessions, l: landing queues, /text: filter, r: the list again, q: leave")
+	c, err := m.pick(ctx, &question{what: "number of a run", rows: len(m.runs), several: true, letters: []letter{
+		{"n", "new run", "start a run, or a session of agents from a plan"},
+		{"s", "sessions", "the sessions"},
+		{"l", "landing queues", "what waits to land"},
+		{"i", "inbox", "alerts, and messages of agents"},
+		{"/", "filter", "and behind it a filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY; alone it ends the filter"},
+		{again, "the list again", "the list of runs again; an empty line too. Several numbers, as 2 3, choose several runs"},
+		{leave, "leave", "leave; the runs continue"},
+	}})
 	if err != nil {
 		return err
 	}
-	filter, filters := strings.CutPrefix(line, "/")
-	switch {
-	case filters:
-		m.filter = strings.TrimSpace(filter)
-		return m.list(ctx)
-	case line == "r" || line == "":
-		return m.list(ctx)
-	case line == "n":
+	switch c.letter {
+	case "n":
 		return m.begin(ctx)
-	case line == "i":
+	case "i":
 		return m.inbox(ctx)
-	case line == "s":
+	case "s":
 		return m.sessions(ctx)
-	case line == "l":
+	case "l":
 		return m.queues(ctx)
+	case "/":
+		m.filter = c.rest
+		return m.fail(m.list(ctx))
+	case again:
+		return m.fail(m.list(ctx))
 	}
-	at, ok := m.number(line, len(m.runs))
-	if !ok {
-		return nil
+	if len(c.rows) > 1 {
+		return m.several(ctx, c.rows)
 	}
-	if err := m.runWithID(ctx, m.runs[at].ID); err != nil {
-		return m.fail(err)
-	}
-	return nil
-}
-
-func (m *Menu) say(format string, args ...any) {
-	_, _ = fmt.Fprintln(m.o.Out, term.SafeLine(fmt.Sprintf(format, args...)))
-}
-
-// sayLines prints a text of several lines.
-func (m *Menu) sayLines(text string) {
-	for line := range strings.Lines(text) {
-		m.say("%s", line)
-	}
-}
-
-// fail prints an error and its way out. Only the end of the dialog ends the menu.
-func (m *Menu) fail(err error) error {
-	if errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	e := agency.AsError(err)
-	m.say("error: %s", e.Message)
-	if e.Hint != "" {
-		m.say("%s", e.Hint)
-	}
-	return nil
-}
-
-// ask returns the next line that the user types; q leaves.
-func (m *Menu) ask(ctx context.Context, what string) (string, error) {
-	line, err := m.line(ctx, what)
-	if err == nil && line == "q" {
-		err = errLeft
-	}
-	return line, err
-}
-
-// line returns the next line that the user types, which may be any text. What begins to need the user
-// meanwhile is told.
-func (m *Menu) line(ctx context.Context, what string) (string, error) {
-	m.say("%s", what)
-	want := m.want
-	for {
-		select {
-		case want <- struct{}{}:
-			want = nil
-		case line, ok := <-m.lines:
-			if !ok {
-				return "", errLeft
-			}
-			return line, nil
-		case <-m.seen:
-			m.news(ctx)
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-}
-
-// number returns the index that a line names, of so many rows.
-func (m *Menu) number(line string, rows int) (at int, ok bool) {
-	if _, err := fmt.Sscanf(line, "%d", &at); err != nil || fmt.Sprint(at) != line || at < 1 || at > rows {
-		m.say("%q is not a number of the list", line)
-		return 0, false
-	}
-	return at - 1, true
-}
-
-// choose prints numbered rows, and returns the index of the one that the user chooses; -1 for none.
-func (m *Menu) choose(ctx context.Context, rows []string, what string) (int, error) {
-	for i, row := range rows {
-		m.say("%d. %s", i+1, row)
-	}
-	return m.pick(ctx, len(rows), what)
-}
-
-// pick returns the index of the row that the user chooses, of so many that were printed; -1 for none.
-func (m *Menu) pick(ctx context.Context, rows int, what string) (int, error) {
-	for {
-		line, err := m.ask(ctx, what+", b: back, q: leave")
-		if err != nil || line == "b" || line == "" {
-			return -1, err
-		}
-		if at, ok := m.number(line, rows); ok {
-			return at, nil
-		}
-	}
-}
-
-// browse prints rows and opens the one that the user chooses, until the user goes back. Each time the
-// rows are read again.
-func (m *Menu) browse(ctx context.Context, what, none string, read func() (rows []string, open func(i int) error, err error)) error {
-	for {
-		rows, open, err := read()
-		switch {
-		case err != nil:
-			return m.fail(err)
-		case len(rows) == 0:
-			m.say("%s", none)
-			return nil
-		}
-		at, err := m.choose(ctx, rows, what)
-		if err != nil || at < 0 {
-			return err
-		}
-		if err := open(at); err != nil {
-			return err
-		}
-	}
-}
-
-// action is something that the user can have done. It returns what it says.
-type action struct {
-	does string
-	text string // what to ask for a text; empty for none
-	sure bool   // the user is asked again
-	read bool   // it changes nothing, and another one can follow
-	do   func(ctx context.Context, text string) (string, error)
-}
-
-// act prints actions, and does the one that the user chooses.
-func (m *Menu) act(ctx context.Context, actions []action) error {
-	rows := make([]string, len(actions))
-	for i := range actions {
-		rows[i] = actions[i].does
-	}
-	const what = "number of an action"
-	at, err := m.choose(ctx, rows, what)
-	for err == nil && at >= 0 {
-		if err = m.do(ctx, &actions[at]); err != nil || !actions[at].read {
-			return err
-		}
-		at, err = m.pick(ctx, len(rows), what) // they were read out
-	}
-	return err
-}
-
-// do does an action, with the text that it needs, when the user is sure.
-func (m *Menu) do(ctx context.Context, a *action) (err error) {
-	text := ""
-	if a.text != "" {
-		if text, err = m.line(ctx, a.text+", an empty line for none"); err != nil || text == "" {
-			return err
-		}
-	}
-	if a.sure {
-		sure, err := m.ask(ctx, a.does+": are you sure? y/n")
-		if err != nil || sure != "y" {
-			return err
-		}
-	}
-	said, err := a.do(ctx, text)
-	if err != nil {
-		return m.fail(err)
-	}
-	m.sayLines(said)
-	return nil
-}
-
-// news tells which runs need the user that did not before. The numbers stay as they are.
-func (m *Menu) news(ctx context.Context) {
-	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{Order: api.OrderByNeed})
-	if err != nil {
-		return // the next action says why
-	}
-	for i := range resp.Runs {
-		if r := &resp.Runs[i]; m.isNews(r) {
-			m.say("%s (r: the list again)", runText(r))
-		}
-	}
-}
-
-// isNews reports whether a run needs the user for something that was not told.
-func (m *Menu) isNews(r *api.Run) bool {
-	key := string(r.ID) + " " + r.Status.String() + " " + view.PromptID(r)
-	if !r.NeedsYou() || m.asked[key] {
-		return false
-	}
-	m.asked[key] = true
-	return true
+	return m.run(ctx, m.runs[c.rows[0]].ID)
 }
 
 // list prints the runs, numbered.
@@ -318,22 +131,119 @@ func (m *Menu) list(ctx context.Context) error {
 	switch {
 	case all == 0:
 		m.say(`no run yet; n starts one, or in a repository: agency run "fix the login test"`)
-	case len(m.runs) == 0:
-		m.say("no run matches the filter %s; / ends it", m.filter)
+	case m.filter != "":
+		m.say("%d of %d runs match the filter %s; / ends it", len(m.runs), all, m.filter)
 	}
+	repos := slices.ContainsFunc(m.runs, func(r api.Run) bool { return r.Repo != m.runs[0].Repo })
 	for i := range m.runs {
 		r := &m.runs[i]
 		m.isNews(r)
-		m.say("%d. %s", i+1, runText(r))
+		m.say("%d. %s", i+1, runText(r, repos))
 	}
 	return nil
 }
 
-// runText returns what is to be said of a run in a list.
-func runText(r *api.Run) string {
-	text := fmt.Sprintf("%s, %s", r.Ref(), r.Status)
+// runText returns what is to be said of a run in a list, with its repository when there are several.
+func runText(r *api.Run, repos bool) string {
+	text := r.Ref()
+	if repos {
+		text += " in " + filepath.Base(r.Repo)
+	}
+	text += ", " + r.Status.String()
+	if view.GroupOf(r) == view.GroupSnoozed {
+		text += ", snoozed"
+	}
 	if summary := view.Summary(r); summary != "" {
 		text += ": " + summary
 	}
 	return text
+}
+
+// names returns what users call the runs of the list, by their ids.
+func (m *Menu) names() map[string]string {
+	names := map[string]string{}
+	for i := range m.runs {
+		names[string(m.runs[i].ID)] = m.runs[i].Ref()
+	}
+	return names
+}
+
+// news tells which runs need the user that did not before. The numbers stay as they are.
+func (m *Menu) news(ctx context.Context) {
+	m.listed = time.Now()
+	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{Order: api.OrderByNeed})
+	if err != nil {
+		return // the next action says why
+	}
+	for i := range resp.Runs {
+		if r := &resp.Runs[i]; m.isNews(r) {
+			m.say("news: %s", runText(r, false))
+		}
+	}
+}
+
+// isNews reports whether a run needs the user for something that was not told.
+func (m *Menu) isNews(r *api.Run) bool {
+	key := string(r.ID) + " " + r.Status.String() + " " + view.PromptID(r)
+	switch {
+	case view.GroupOf(r) == view.GroupSnoozed:
+		delete(m.told, key) // it is told when it is back
+		return false
+	case !r.NeedsYou() || m.told[key]:
+		return false
+	}
+	m.told[key] = true
+	return true
+}
+
+// find reads a run by its id.
+func (m *Menu) find(ctx context.Context, id agency.RunID) (*api.Run, error) {
+	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{id}})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(resp.Runs) == 0:
+		name := m.names()[string(id)]
+		if name == "" {
+			name = "its run"
+		}
+		return nil, agency.Errorf(agency.CodeRunNotFound, "%s was removed", name).WithHint("the list of runs again: r")
+	default:
+		return &resp.Runs[0], nil
+	}
+}
+
+// inform prints an error and its way out.
+func (m *Menu) inform(err error) {
+	e := agency.AsError(err)
+	m.say("error: %s", e.Message)
+	if e.Hint != "" {
+		m.say("%s", e.Hint)
+	}
+}
+
+// fail prints an error and its way out. Only the end of the dialog ends the menu.
+func (m *Menu) fail(err error) error {
+	if err == nil || errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	m.inform(err)
+	return nil
+}
+
+// named returns runs as a sentence names them.
+func named(runs []api.Run) string {
+	names := make([]string, len(runs))
+	for i := range runs {
+		names[i] = runs[i].Ref()
+	}
+	return strings.Join(names, ", ")
+}
+
+// count returns a number of something in words.
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

@@ -2,200 +2,14 @@ package menu_test
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/tui/menu"
-	"agency/internal/tui/page"
 )
-
-// user is a user of the menu, with a daemon that remembers what it was asked to do.
-type user struct {
-	t       *testing.T
-	runs    []api.Run
-	daemon  page.Daemon
-	asked   []string
-	refuse  error // the answer to the next action
-	printed string
-}
-
-func sit(t *testing.T, runs ...api.Run) *user {
-	t.Helper()
-	u := &user{t: t, runs: runs}
-	u.daemon = page.Daemon{
-		Follow: func(context.Context, func(agency.RunID), func()) error { return nil },
-		ListRuns: func(_ context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
-			return api.ListRunsResponse{Runs: slices.DeleteFunc(slices.Clone(u.runs), func(r api.Run) bool {
-				return len(req.RunIDs) > 0 && !slices.Contains(req.RunIDs, r.ID)
-			})}, nil
-		},
-		AnswerRun: func(_ context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
-			return api.AnswerRunResponse{Confirmed: true}, u.record("answer %s %s %s%s", req.Run, strings.Split(req.PromptID, "@")[0], req.Decision, req.Text)
-		},
-		ShowScreen: func(context.Context, api.ShowScreenRequest) (api.ShowScreenResponse, error) {
-			return api.ShowScreenResponse{Screen: agency.Screen{Rows: [][]agency.StyledText{{{Text: "one "}, {Text: "row"}}, {{Text: "1. Short"}}, {{Text: "2. Long"}}}}}, nil
-		},
-		SendInput: func(_ context.Context, req api.SendInputRequest) (api.SendInputResponse, error) {
-			return api.SendInputResponse{Confirmed: true}, u.record("send %s %s", req.Run, req.Text)
-		},
-		StopRun: func(_ context.Context, req api.RunRequest) (api.StopRunResponse, error) {
-			return api.StopRunResponse{}, u.record("stop %s", req.Run)
-		},
-		InterruptRun: func(_ context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
-			return api.InterruptRunResponse{}, u.record("interrupt %s", req.Run)
-		},
-		RemoveRun: func(_ context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
-			return api.RemoveRunResponse{}, u.record("remove %s", req.Run)
-		},
-		MergeRun: func(_ context.Context, req api.MergeRunRequest) (api.MergeRunResponse, error) {
-			return api.MergeRunResponse{}, u.record("merge %s", req.Run)
-		},
-		VerifyRun: func(_ context.Context, req api.VerifyRunRequest) (api.VerifyRunResponse, error) {
-			return api.VerifyRunResponse{}, u.record("verify %s", req.Run)
-		},
-		CreateRun: func(_ context.Context, req api.CreateRunRequest) (api.CreateRunResponse, error) {
-			err := u.record("create %q in %s as %q by %s", req.Spec.Prompt.Text, req.Spec.Repo, req.Spec.Name, req.Spec.Runner.Kind)
-			return api.CreateRunResponse{Run: api.Run{Name: req.Spec.Name}}, err
-		},
-		PlanSession: func(_ context.Context, req api.PlanSessionRequest) (api.PlanSessionResponse, error) {
-			resp := api.PlanSessionResponse{Plan: agency.Plan{Name: "release", MaxParallel: 2, Agents: make([]agency.PlanAgent, 2)}, Waves: [][]string{{"schema"}, {"api"}}, Warnings: []string{"no effect"}}
-			if strings.HasSuffix(req.Plan.Path, "bad.yaml") {
-				resp.Refused = &api.Problem{Code: agency.CodeTrustRequired, Message: "its setup is not trusted", Hint: "agency init"}
-			}
-			return resp, nil
-		},
-		StartSession: func(_ context.Context, req api.StartSessionRequest) (api.SessionResponse, error) {
-			return api.SessionResponse{Session: api.Session{ID: "s1", Name: "release"}}, u.record("start %s", req.Plan.Path)
-		},
-	}
-	u.daemonOfPages()
-	return u
-}
-
-// daemonOfPages adds what the other lists ask for.
-func (u *user) daemonOfPages() {
-	d := &u.daemon
-	d.DiffRun = func(_ context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
-		resp := api.DiffRunResponse{List: []agency.FileDiff{{Status: "M", Path: "login.go", Added: 1, Deleted: 1}}}
-		if req.File != "" {
-			resp.Patch = "--- a/login.go\n+++ b/login.go\n@@ -3,2 +3,2 @@ func Login() {\n same\n-old\n+\x1b[31mnew\n"
-		}
-		return resp, nil
-	}
-	d.AddComments = func(_ context.Context, req api.AddCommentsRequest) (api.CommentsResponse, error) {
-		return api.CommentsResponse{}, u.record("comment %s:%d %s %t", req.Comments[0].File, req.Comments[0].Line, req.Comments[0].Text, req.Comments[0].Old)
-	}
-	d.SendComments = func(_ context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {
-		return api.SendCommentsResponse{Confirmed: true}, u.record("send comments %s", req.Run)
-	}
-	d.ListSessions = func(context.Context, api.ListSessionsRequest) (api.ListSessionsResponse, error) {
-		return api.ListSessionsResponse{Sessions: []api.Session{{ID: "s1", Name: "release", Status: agency.SessionRunning, Summary: agency.Counts{Complete: 1, Queued: 1}}}}, nil
-	}
-	d.ShowSession = func(_ context.Context, req api.SessionRequest) (api.ShowSessionResponse, error) {
-		return api.ShowSessionResponse{Session: api.Session{ID: agency.SessionID(req.Session), Name: "release", Status: agency.SessionRunning}, Agents: []api.SessionAgent{
-			{ID: "schema", Status: agency.AgentComplete, RunID: "r_1"}, {ID: "api", Status: agency.AgentQueued, After: []string{"schema"}, WaitReason: "waits for schema"},
-		}}, nil
-	}
-	d.PauseSession = func(_ context.Context, req api.SessionRequest) (api.SessionResponse, error) {
-		return api.SessionResponse{}, u.record("pause %s", req.Session)
-	}
-	d.ListQueue = func(context.Context, api.ListQueueRequest) (api.QueueResponse, error) {
-		return api.QueueResponse{Entries: []api.QueueItem{{Entry: agency.QueueEntry{Run: "search", RunID: "r_2", Target: "main", State: agency.EntryHeld}, Why: "it is held by hand"}}, Queues: []agency.Queue{{Target: "main", Paused: true}}}, nil
-	}
-	d.ChangeQueue = func(_ context.Context, req api.ChangeQueueRequest) (api.QueueResponse, error) {
-		return api.QueueResponse{}, u.record("queue %s %s", req.Change, req.Runs)
-	}
-	d.PauseQueue = func(_ context.Context, req api.PauseQueueRequest) (api.QueueResponse, error) {
-		return api.QueueResponse{}, u.record("queue of %s in %s resumed %t", req.Into, req.Dir, req.Resume)
-	}
-	d.ListAlerts = func(context.Context, api.ListAlertsRequest) (api.ListAlertsResponse, error) {
-		return api.ListAlertsResponse{Alerts: []api.Alert{{ID: "a1", Kind: agency.AlertNeedsInput, RunID: "r_1", RunName: "auth-fix", Payload: []byte(`{"prompt_preview": "may it?"}`)}}}, nil
-	}
-	d.ListMessages = func(context.Context, api.ListMessagesRequest) (api.MessagesResponse, error) {
-		return api.MessagesResponse{Messages: []agency.Message{{ID: "m1", From: "r_2", Payload: []byte(`{"text": "which way?"}`)}}}, nil
-	}
-	d.AckAlerts = func(_ context.Context, req api.AckAlertRequest) (api.AlertsResponse, error) {
-		return api.AlertsResponse{}, u.record("ack %s", req.Alerts)
-	}
-	d.AckMessages = func(_ context.Context, req api.AckMessagesRequest) (api.AckMessagesResponse, error) {
-		return api.AckMessagesResponse{}, u.record("ack %s", req.Messages)
-	}
-	d.SnoozeAlerts = func(_ context.Context, req api.SnoozeAlertRequest) (api.AlertsResponse, error) {
-		return api.AlertsResponse{}, u.record("snooze %s %d", req.Alerts, req.ForMS)
-	}
-}
-
-func (u *user) record(format string, args ...any) error {
-	u.asked = append(u.asked, fmt.Sprintf(format, args...))
-	err := u.refuse
-	u.refuse = nil
-	return err
-}
-
-// types runs the menu with lines that the user types, divided by spaces: _ is a space, . an empty line.
-func (u *user) types(lines string) {
-	u.t.Helper()
-	typed := strings.Builder{}
-	for line := range strings.FieldsSeq(lines) {
-		typed.WriteString(strings.TrimSuffix(strings.ReplaceAll(line, "_", " "), ".") + "\n")
-	}
-	var out strings.Builder
-	u.asked = nil
-	u.reads(strings.NewReader(typed.String()), &out)
-	u.printed = out.String()
-	if strings.Contains(u.printed, "\x1b") {
-		u.t.Errorf("an escape sequence is in %q", u.printed)
-	}
-}
-
-func (u *user) reads(in io.Reader, out io.Writer) {
-	u.t.Helper()
-	err := menu.Run(u.t.Context(), menu.Options{
-		In: in, Out: out, Dir: "/home/me/web", Daemon: u.daemon, Command: func(args ...string) *exec.Cmd { return exec.Command("true", args...) },
-		Runner: func(name string) (agency.RunnerKind, string) { return agency.RunnerKind(name), "" },
-	})
-	if err != nil {
-		u.t.Fatal(err)
-	}
-}
-
-// hears checks that texts were printed, in their order.
-func (u *user) hears(texts ...string) {
-	u.t.Helper()
-	rest := u.printed
-	for _, text := range texts {
-		_, after, found := strings.Cut(rest, text)
-		if !found {
-			u.t.Fatalf("%q does not follow in\n%s", text, u.printed)
-		}
-		rest = after
-	}
-}
-
-// did checks what the daemon was asked to do.
-func (u *user) did(want ...string) {
-	u.t.Helper()
-	if !slices.Equal(want, u.asked) {
-		u.t.Errorf("asked %q, want %q", u.asked, want)
-	}
-}
-
-// team is a run that asks for permission, and one that works.
-func team() []api.Run {
-	return []api.Run{
-		{ID: "r_2", Name: "search", Status: agency.Working, State: agency.Running, Summary: "editing", Repo: "/home/me/web"},
-		{
-			ID: "r_1", Name: "auth-fix", Status: agency.NeedsInput, State: agency.Running, Summary: "may it? \x1b[2Jevil", Repo: "/home/me/web",
-			Request: &agency.Request{ID: "p1", Kind: agency.AsksPermission, Tool: "Bash", Text: "npm test"},
-		},
-	}
-}
 
 // Everything is chosen by a number, what needs the user comes first, and no command of an agent
 // reaches the terminal.
@@ -203,92 +17,154 @@ func TestMenu(t *testing.T) {
 	t.Parallel()
 	u := sit(t, team()...)
 	u.types("1 1 2 1 nonsense 99 b q")
-	u.hears("1. auth-fix, needs input: may it? evil\n2. search, working: editing\n", "it asks: Bash npm test\n1. allow it once\n2. reject it\n", "answered\n",
-		"1. read its screen", "one row\n1. Short", `"nonsense" is not a number of the list`, `"99" is not a number`)
+	u.hears("1. auth-fix, needs input: may it? evil\n2. search, working: editing\n", "it asks: Bash: npm test\n1. allow it once\n2. reject it\n", "auth-fix is answered\n",
+		"search, working: editing\n1. read its screen", "one row\n1. Short", `"nonsense" is not a number of the list`, `"99" is not a number`, "number of a run")
 	u.did("answer r_1 p1 allow")
+}
+
+// The user stays with a run, whose actions keep their numbers, and is asked before what cannot be
+// taken back. An error comes with its way out, and without its code.
+func TestMenuStays(t *testing.T) {
+	t.Parallel()
+	u := sit(t, team()...)
 	u.refuse = agency.Errorf(agency.CodeInvalidState, "it has ended").WithHint("agency rm search")
-	u.types("2 9 n 2 9 y")
-	u.hears("are you sure? y/n", "are you sure? y/n", "error: it has ended\nagency rm search\n")
-	u.did("stop r_2")
-	u.types("/auth / q")
-	u.hears("1. auth-fix, needs input", "number of a run", "1. auth-fix, needs input", "2. search")
-	u.runs[0].Mode = agency.ModeProtocol // in which agency interrupts
-	u.types("2 10 2 8 q")
-	u.did("interrupt r_2", "send r_2 q")
+	u.types("2 11 n 11 Y 7 q 1 b 1")
+	u.hears("11. stop it\n", "stop search? the worktree stays y/n\nnothing was done\n", "stopping search\nerror: it has ended\nagency rm search\n",
+		"the message, an empty line for none\nsearch got the message\n", "one row", "number of a run", "auth-fix, needs input")
+	u.did("stop r_2", "send r_2 q")
+	u.misses("E_")
 }
 
-// A question is answered by the number of an option, or in the user's own words. What agency knows
-// only the beginning of is not allowed.
-func TestMenuQuestion(t *testing.T) {
+// A run that changed is told again before its numbers mean something else.
+func TestMenuTellsAgain(t *testing.T) {
 	t.Parallel()
-	runs := team()
-	runs[1].Request = &agency.Request{ID: "q1", Kind: agency.AsksQuestion, Text: "Which tone?"}
-	u := sit(t, runs...)
-	u.types("1 2 1 3 as_you_like")
-	u.hears("1. answer: Short\n2. answer: Long\n3. reply in your own words\n4. reject it\n")
-	u.did("answer r_1 q1 Long", "answer r_1 q1 as you like")
-	u.runs[1].Request = &agency.Request{ID: "p2", Kind: agency.AsksPermission, Tool: "Bash", Text: strings.Repeat("x", agency.EvidenceText-3) + agency.CutMark}
-	u.types("1 1")
-	u.hears("agency keeps only the beginning of what it asks for", "1. reject it")
-	u.did("answer r_1 p2 deny")
+	u := sit(t, team()...)
+	u.daemon.StopRun = func(context.Context, api.RunRequest) (api.StopRunResponse, error) {
+		u.runs[0].State, u.runs[0].Status = agency.Killed, agency.LabelKilled
+		return api.StopRunResponse{}, nil
+	}
+	u.types("2 11 y r b")
+	u.hears("11. stop it", "search is stopped", "search, stopped\n1. read its screen", "6. resume it\n7. remove it", "search, stopped\n1. read", "number of a run")
+	u.runs = u.runs[1:]
+	u.types("1 b r")
+	u.misses("search")
 }
 
-// An ended run is resumed and removed, and not stopped; its work lands.
-func TestMenuEnded(t *testing.T) {
+// ? says what the letters do.
+func TestMenuHelp(t *testing.T) {
 	t.Parallel()
-	u := sit(t, api.Run{ID: "r_3", Name: "idle", Status: agency.LabelCompleted, State: agency.Completed})
-	u.types("1 8 y 1 9 1 10 y")
-	u.did("remove r_3", "verify r_3", "merge r_3")
-	u.hears("7. resume it", "idle is removed", "the checks did not pass: agency verify idle", "idle is merged")
-	if strings.Contains(u.printed, "stop it") || strings.Contains(u.printed, "attach") {
-		t.Errorf("an ended run can be stopped:\n%s", u.printed)
+	u := sit(t, team()...)
+	u.types("? 2 ? b i ? b")
+	u.hears("?: help\nn: start a run", "s: the sessions", "q: leave", "b: back to where", "number of an alert", "b: back to where")
+}
+
+// A filter shows some of the runs, and with the numbers of several, one action is done with each.
+func TestMenuSeveral(t *testing.T) {
+	t.Parallel()
+	u := sit(t, team()...)
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "it has ended").WithHint("agency show search")
+	u.types("/auth / 2_1 1_2 1 y 1")
+	u.hears("1 of 2 runs match the filter auth; / ends it\n1. auth-fix", "number of a run", "2. search", "search, auth-fix\n1. stop it\n2. save its work in a snapshot\nnumber of", `"1 2" is not a number of the list`,
+		"stop search, auth-fix? the worktree stays y/n\nstopping search, auth-fix\nerror: search: it has ended\nagency show search\nauth-fix is stopped\nnumber of a run", "auth-fix, needs input")
+	u.did("stop r_2", "stop r_1")
+}
+
+// What can only be refused is not offered.
+func TestMenuOffersWhatWorks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		run     api.Run
+		has, no string
+	}{
+		{api.Run{Status: agency.Working, State: agency.Running}, "attach, send, stop, queue it", "interrupt, merge, resume, remove, mode, reply, snooze"},
+		{api.Run{Status: agency.Working, State: agency.Running, Mode: agency.ModeProtocol}, "interrupt", "merge"},
+		{api.Run{Status: agency.LabelQueued, State: agency.Queued}, "stop", "attach, send, merge, queue it, snapshot"},
+		{api.Run{Status: agency.ReadyForReview, State: agency.Completed, Conversation: "c"}, "merge, resume, remove, mode, snooze", "attach, send, stop"},
+		{api.Run{Status: agency.Merged, State: agency.Completed}, "what it changed, remove", "merge it, resume, queue it, checks"},
+		{api.Run{Status: agency.LabelRemoving, State: agency.Completed}, "log", "merge, resume, remove it, snapshot"},
+		{api.Run{Status: agency.NeedsInput, State: agency.Completed}, "resume", "reply, attach"},
+	} {
+		tt.run.ID, tt.run.Name = "r_1", "one"
+		u := sit(t, tt.run)
+		u.types("1")
+		u.hears("one, " + tt.run.Status.String())
+		for has := range strings.SplitSeq(tt.has, ", ") {
+			u.hears(has)
+		}
+		u.misses(strings.Split(tt.no, ", ")...)
 	}
 }
 
-// A file is read line by line, with the numbers by which a user comments.
-func TestMenuDiff(t *testing.T) {
+// A run continues in another mode, when its agent is at rest.
+func TestMenuMode(t *testing.T) {
 	t.Parallel()
-	u := sit(t, team()...)
-	u.types("2 2 1 4_why_new? 1 -4_keep_it 1 s b b")
-	u.hears("1. M login.go, +1 -1 lines", "at line 3 func Login() {\n3: same\ndeleted -4: old\nadded 4: new\n", "comment on line 4 of login.go kept", "the comments are sent")
-	u.did("comment login.go:4 why new? false", "comment login.go:4 keep it true", "send comments r_2")
+	u := sit(t, api.Run{ID: "r_1", Name: "idle", Status: agency.Idle, State: agency.Running, Mode: agency.ModeTerminal, Conversation: "c"})
+	u.types("1 14 2 . 14 1 . 14 1 all_of_it")
+	u.hears("14. continue it in another mode", "1. headless\n2. protocol\n", "idle continues in the mode protocol", "needs a task; nothing was done", "idle continues in the mode headless")
+	u.did("resume r_1 protocol ", "resume r_1 headless all of it")
 }
 
-// A run is started from a task of several lines; what is said of it can be changed before.
-func TestMenuNewRun(t *testing.T) {
+// A long text is read a part at a time, the end of a log first.
+func TestMenuLog(t *testing.T) {
 	t.Parallel()
 	u := sit(t, team()...)
-	u.refuse = agency.Errorf(agency.CodeNotGitRepo, "no repository")
-	u.types("n 1 fix_it all_of_it . 3 fixer 5 codex 1 1")
-	u.hears("2. repository, a folder in it: /home/me/web\n3. name: from the task", "error: no repository", "fixer started", "1. auth-fix")
-	u.did(`create "fix it\nall of it" in /home/me/web as "fixer" by codex`, `create "fix it\nall of it" in /home/me/web as "fixer" by codex`)
-	u.types("n 2 bad.yaml n 2 plan.yaml y")
-	u.hears("error: it cannot start: its setup is not trusted\nagency init", "plan release, 2 agents, at most 2 at once\nwave 1: schema\nwave 2: api\nwarning: no effect", "release started")
-	u.did("start /home/me/web/plan.yaml")
+	u.types("2 3 . 9 . 3 b 1")
+	u.hears("line 31\n", "line 50\n30 earlier rows, an empty line: read on, b: back", "line 11\n", "line 30\n10 earlier rows", `"9" is not`, "line 10\nnumber of an action", "line 50", "number of an action", "one row")
 }
 
-// Sessions, landing queues and the inbox are lists of the same kind.
-func TestMenuLists(t *testing.T) {
+// A run that begins to need the user is told at once, while the user types nothing.
+func TestMenuNews(t *testing.T) {
 	t.Parallel()
-	u := sit(t, team()...)
-	u.types("s 1 2 1 1 b b")
-	u.hears("1. release, running", "schema, complete\napi, queued; waits for schema\n1. the run of schema\n2. pause", "release is paused", "auth-fix, needs input")
-	u.did("pause s1")
-	u.types("l 1 2 1 5 1 1 b b")
-	u.hears("1. search to main, held: it is held by hand", "2. let it continue", "search continues", "the queue of main continues", "search, working")
-	u.did("queue resume [r_2]", "queue of main in /home/me/web resumed true")
-	u.types("i 1 1 1 2 2 1 b")
-	u.hears("1. auth-fix asks: may it?\n2. search wrote: which way?", "command: agency answer auth-fix", "acknowledged", "snoozed for an hour", "which way?")
-	u.did("ack [a1]", "snooze [a1] 3600000", "ack [m1]")
+	u := sit(t, team()[:1]...)
+	typed, keys := io.Pipe()
+	var said strings.Builder
+	u.daemon.Follow = func(ctx context.Context, changed func(agency.RunID), _ func()) error {
+		u.runs = team()
+		changed("r_1")
+		<-ctx.Done()
+		return nil
+	}
+	u.reads(typed, writer(func(p []byte) (int, error) {
+		if strings.HasPrefix(string(p), "news: auth-fix, needs input: may it? evil") {
+			go func() { _ = keys.Close() }()
+		}
+		return said.Write(p)
+	}))
+	if strings.Count(said.String(), "auth-fix") != 1 {
+		t.Errorf("it is told more than once:\n%s", said.String())
+	}
+}
+
+// Nothing is read of the terminal that another program has.
+func TestMenuLeavesTheTerminalToAttach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sit(t, team()...)
+		lines, reads := []string{"2\n", "6\n", "q\n"}, 0
+		u.attaches = func() {
+			if synctest.Wait(); reads != 2 {
+				t.Errorf("%d lines were read", reads)
+			}
+		}
+		u.reads(reader(func(p []byte) (int, error) {
+			if reads == len(lines) {
+				return 0, io.EOF
+			}
+			reads++
+			return copy(p, lines[reads-1]), nil
+		}), io.Discard)
+	})
 }
 
 // The end of the input ends the menu, wherever it is.
 func TestMenuEnd(t *testing.T) {
 	t.Parallel()
-	lines := strings.Fields("1 7 . n 1 task . 2 i 1 s 1 l 1")
-	for i := range lines {
-		u := sit(t, team()...)
-		u.types(strings.Join(lines[:i], " "))
+	for _, way := range []string{"1 3 . b 1 1 x b", "n 1 task . 3 name 1", "n 2 plan.yaml 1 y 1 b", "i 1 2", "s 1 4 3 y", "l 1 2", "2 8 1 4_why x_1 y s y", "2 3 . . 11 y", "1_2 1 y"} {
+		lines := strings.Fields(way)
+		for i := range lines {
+			u := sit(t, team()...)
+			u.types(strings.Join(lines[:i], " "))
+		}
 	}
 	u := sit(t, team()...)
 	u.reads(strings.NewReader("1\n1"), io.Discard) // the rest of the line did not come

@@ -3,6 +3,7 @@ package menu
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"agency"
 	"agency/internal/api"
@@ -11,47 +12,60 @@ import (
 
 // queues lists what waits to land, and opens the entries that the user chooses.
 func (m *Menu) queues(ctx context.Context) error {
-	return m.browse(ctx, "number of an entry", "no work waits to land", func() ([]string, func(int) error, error) {
+	return m.browse(ctx, "number of an entry", "no work waits to land", func() (rows, error) {
 		resp, err := m.o.Daemon.ListQueue(ctx, api.ListQueueRequest{})
-		rows := make([]string, len(resp.Entries))
+		texts := make([]string, len(resp.Entries))
 		for i := range resp.Entries {
 			e := &resp.Entries[i]
-			rows[i] = fmt.Sprintf("%s to %s, %s: %s", e.Entry.Run, e.Entry.Target, e.Entry.State, e.Why)
+			state := string(e.Entry.State)
+			texts[i] = fmt.Sprintf("%s to %s, %s: %s", e.Entry.Run, e.Entry.Target, state, strings.TrimPrefix(e.Why, state+": "))
 		}
-		return rows, func(i int) error {
-			return m.act(ctx, m.entryActions(&resp.Entries[i].Entry, page.QueueOf(&resp, &resp.Entries[i].Entry).Paused))
-		}, err
+		return rows{texts: texts, open: func(c choice) error {
+			e := &resp.Entries[c.rows[0]]
+			m.say("%s", texts[c.rows[0]])
+			q := page.QueueOf(&resp, &e.Entry)
+			if q.Paused {
+				m.say("the queue of %s is paused", q.Target)
+			}
+			if q.Note != "" {
+				m.say("%s", q.Note)
+			}
+			return m.act(ctx, e.Entry.Run, m.entryActions(&e.Entry, q.Paused))
+		}}, err
 	})
 }
 
-// entryActions returns what can be done with an entry, and with its queue.
+// entryActions returns what can be done with an entry as it is, and with its queue.
 func (m *Menu) entryActions(e *agency.QueueEntry, paused bool) []action {
-	change := func(change, done string) func(context.Context, string) (string, error) {
-		return func(ctx context.Context, _ string) (string, error) {
+	// The id names the run: another one may get its name meanwhile.
+	change := func(does, change, done, sure string) action {
+		return action{does: does, sure: sure, do: func(ctx context.Context, _ string) (string, error) {
 			_, err := m.o.Daemon.ChangeQueue(ctx, api.ChangeQueueRequest{Change: change, Runs: []string{string(e.RunID)}, Into: e.Target, Env: m.o.Env, Config: m.o.Config})
 			return e.Run + " " + done, err
+		}}
+	}
+	actions := []action{{does: "its run", do: func(ctx context.Context, _ string) (string, error) { return "", m.run(ctx, e.RunID) }}}
+	if e.State == agency.EntryHeld {
+		actions = append(actions, change("let it continue", "resume", "continues", ""))
+	}
+	if e.State.WithAgent() {
+		actions = append(actions, change("try it again", "retry", "is tried again", ""))
+	}
+	if e.State != agency.EntryLanding {
+		if !e.Held() {
+			actions = append(actions, change("hold it", "hold", "is held", ""))
 		}
+		actions = append(actions, change("take it out of the queue", "remove", "is out of the queue", "take %s out of the queue of "+e.Target+"?"))
 	}
-	held := action{does: "hold it", do: change("hold", "is held")}
-	if e.Held() {
-		held = action{does: "let it continue", do: change("resume", "continues")}
-	}
-	queue := action{does: "pause the whole queue of " + e.Target, do: m.pause(e, false, "is paused")}
 	if paused {
-		queue = action{does: "let the whole queue of " + e.Target + " continue", do: m.pause(e, true, "continues")}
+		return append(actions, m.pause(e, "let the whole queue of "+e.Target+" continue", true, "continues"))
 	}
-	return []action{
-		{does: "its run", do: func(ctx context.Context, _ string) (string, error) { return "", m.runWithID(ctx, e.RunID) }},
-		held,
-		{does: "try it again", do: change("retry", "is tried again")},
-		{does: "take it out of the queue", sure: true, do: change("remove", "is out of the queue")},
-		queue,
-	}
+	return append(actions, m.pause(e, "pause the whole queue of "+e.Target, false, "is paused"))
 }
 
 // pause pauses the queue of an entry, or has it continue.
-func (m *Menu) pause(e *agency.QueueEntry, resume bool, done string) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, _ string) (string, error) {
+func (m *Menu) pause(e *agency.QueueEntry, does string, resume bool, done string) action {
+	return action{does: does, do: func(ctx context.Context, _ string) (string, error) {
 		return "the queue of " + e.Target + " " + done, m.o.Daemon.PauseQueueOf(ctx, e, resume, m.o.Env, m.o.Config)
-	}
+	}}
 }

@@ -1,7 +1,9 @@
 package menu
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"agency"
@@ -15,90 +17,107 @@ const mostSessions = 100
 
 // sessions lists the sessions, and opens those that the user chooses.
 func (m *Menu) sessions(ctx context.Context) error {
-	return m.browse(ctx, "number of a session", "no session yet; n starts one from a plan", func() ([]string, func(int) error, error) {
+	return m.browse(ctx, "number of a session", "no session yet; n starts one from a plan", func() (rows, error) {
 		resp, err := m.o.Daemon.ListSessions(ctx, api.ListSessionsRequest{Limit: mostSessions})
-		rows := make([]string, len(resp.Sessions))
+		texts := make([]string, len(resp.Sessions))
 		for i := range resp.Sessions {
-			s := &resp.Sessions[i]
-			rows[i] = session.Name(s) + ", " + view.SessionStatus(s) + ": " + view.Counts(s.Summary, s.Waiting)
-			if s.Paused != "" && !s.Status.Final() {
-				rows[i] += "; paused: " + s.Paused
-			}
+			texts[i] = sessionText(&resp.Sessions[i])
 		}
-		return rows, func(i int) error { return m.session(ctx, string(resp.Sessions[i].ID)) }, err
+		return rows{texts: texts, open: func(c choice) error { return m.session(ctx, string(resp.Sessions[c.rows[0]].ID)) }}, err
 	})
 }
 
-// session tells what the agents of a session do and wait for, and does what the user chooses.
+// sessionText returns what is to be said of a session in a list.
+func sessionText(s *api.Session) string {
+	text := session.Name(s) + ", " + view.SessionStatus(s) + ": " + view.Counts(s.Summary, s.Waiting)
+	if s.Paused != "" && !s.Status.Final() {
+		text += "; paused: " + s.Paused
+	}
+	return text
+}
+
+// session tells what a session and its agents do and wait for, those that need the user first, and
+// does what the user chooses, until the user goes back.
 func (m *Menu) session(ctx context.Context, id string) error {
-	resp, err := m.o.Daemon.ShowSession(ctx, api.SessionRequest{Session: id})
-	if err != nil {
-		return m.fail(err)
-	}
-	for i := range resp.Agents {
-		m.say("%s", agentText(&resp.Agents[i]))
-	}
-	return m.act(ctx, m.sessionActions(&resp))
+	return m.browse(ctx, "number of an agent or an action", "the session has no agents", func() (rows, error) {
+		resp, err := m.o.Daemon.ShowSession(ctx, api.SessionRequest{Session: id})
+		if err != nil {
+			return rows{}, err
+		}
+		m.say("%s", sessionText(&resp.Session))
+		agents := slices.Clone(resp.Agents)
+		slices.SortStableFunc(agents, func(a, b api.SessionAgent) int { return cmp.Compare(view.Urgency(&a), view.Urgency(&b)) })
+		actions := []action{}
+		for i := range agents {
+			actions = append(actions, m.agent(&agents[i]))
+		}
+		actions = append(actions, m.sessionActions(&resp)...)
+		return rows{texts: titles(actions), open: func(c choice) error {
+			_, err := m.do(ctx, session.Name(&resp.Session), &actions[c.rows[0]])
+			return err
+		}}, nil
+	})
+}
+
+// agent returns the row of an agent, which opens its run.
+func (m *Menu) agent(a *api.SessionAgent) action {
+	return action{does: agentText(a), do: func(ctx context.Context, _ string) (string, error) {
+		if a.RunID == "" {
+			return a.ID + " has not begun", nil
+		}
+		return "", m.run(ctx, a.RunID)
+	}}
 }
 
 // agentText returns what is to be said of an agent.
 func agentText(a *api.SessionAgent) string {
-	parts := []string{a.ID + ", " + view.AgentStatus(a)}
+	text := a.ID + ", " + view.AgentStatus(a)
 	if note := view.AgentNote(a); note != "" {
-		parts = append(parts, note)
+		text += ": " + note
 	} else if len(a.After) > 0 && a.Status == agency.AgentQueued {
-		parts = append(parts, "after "+strings.Join(a.After, ", "))
+		text += ", after " + strings.Join(a.After, ", ")
 	}
 	if landed := view.LandedWord(a.Landed); landed != "" {
-		parts = append(parts, "landed: "+landed)
+		text += "; landed: " + landed
 	}
-	return strings.Join(parts, "; ")
+	return text
 }
 
-// sessionActions returns what can be done with a session, and the runs of its agents.
+// sessionActions returns what can be done with a session as it is. The agents of one that another
+// program runs are not agency's to start and stop.
 func (m *Menu) sessionActions(resp *api.ShowSessionResponse) []action {
 	d, s, id := &m.o.Daemon, &resp.Session, string(resp.Session.ID)
 	name := session.Name(s)
 	actions := []action{}
-	for i := range resp.Agents {
-		if a := &resp.Agents[i]; a.RunID != "" {
-			actions = append(actions, action{does: "the run of " + a.ID, do: func(ctx context.Context, _ string) (string, error) {
-				return "", m.runWithID(ctx, a.RunID)
-			}})
-		}
-	}
-	if s.Status.Final() {
-		return append(actions, action{does: "try what is not complete again, in a new session", sure: true, do: func(ctx context.Context, _ string) (string, error) {
+	switch {
+	case s.External || s.Cancelling || s.Status.Final() && s.Summary.Complete == s.Summary.Total:
+		return actions
+	case s.Status.Final():
+		return append(actions, action{does: "try again what is not complete, in a new session", sure: "try what is not complete of %s again?", says: "retrying", do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.RetrySession(ctx, api.RetrySessionRequest{Session: id, Env: m.o.Env, Config: m.o.Config})
 			return name + " continues in a new session", err
 		}})
 	}
-	if s.Paused != "" {
-		actions = append(actions, action{does: "continue after the pause", do: func(ctx context.Context, _ string) (string, error) {
+	if s.Paused != "" || slices.ContainsFunc(resp.Agents, putOff) {
+		actions = append(actions, action{does: "let it continue", do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.ResumeSession(ctx, api.ResumeSessionRequest{Session: id})
 			return name + " continues", err
 		}})
-	} else {
-		actions = append(actions, action{does: "pause: no more agents start", do: func(ctx context.Context, _ string) (string, error) {
+	}
+	if s.Paused == "" {
+		actions = append(actions, action{does: "pause it: no more agents start", do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.PauseSession(ctx, api.SessionRequest{Session: id})
 			return name + " is paused", err
 		}})
 	}
-	return append(actions, action{does: "cancel it", sure: true, do: func(ctx context.Context, _ string) (string, error) {
+	return append(actions, action{does: "cancel it", sure: "cancel %s? its agents are stopped", do: func(ctx context.Context, _ string) (string, error) {
 		_, err := d.CancelSession(ctx, api.SessionRequest{Session: id})
-		return name + " is cancelled", err
+		return name + " is being cancelled", err
 	}})
 }
 
-// runWithID shows a run, also one that is not in the list.
-func (m *Menu) runWithID(ctx context.Context, id agency.RunID) error {
-	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{id}})
-	switch {
-	case err != nil:
-		return err
-	case len(resp.Runs) == 0:
-		return agency.Errorf(agency.CodeRunNotFound, "its run was removed").WithHint("agency ls --all")
-	default:
-		return m.run(ctx, &resp.Runs[0])
-	}
+// putOff reports whether an agent waits for the user before it begins, or for a time between two
+// attempts: the session can continue with it at once.
+func putOff(a api.SessionAgent) bool {
+	return a.Status == agency.AgentQueued && a.Error != "" || a.Status == agency.AgentRunning && a.NotBefore != nil
 }

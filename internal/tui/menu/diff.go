@@ -1,0 +1,206 @@
+package menu
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"agency"
+	"agency/internal/api"
+	"agency/internal/diffview"
+)
+
+// fileBytes is how much of the patch of one file is read.
+const fileBytes = 1 << 20
+
+// compared is what the work of a run is compared with, in words.
+var compared = map[string]string{
+	api.DiffFromBase: "where it began", api.DiffFromLastTurn: "when its agent rested before its last turn", api.DiffFromTarget: "where it left its branch",
+}
+
+// changes lists the files that a run changed, and reads those that the user chooses.
+func (m *Menu) changes(ctx context.Context, r *api.Run) error {
+	req := api.DiffRunRequest{Run: string(r.ID), Base: api.DiffFromBase}
+	next := map[string]string{api.DiffFromBase: api.DiffFromLastTurn, api.DiffFromLastTurn: api.DiffFromTarget, api.DiffFromTarget: api.DiffFromBase}
+	letters := []letter{
+		{"c", "compare", "compare with where it began, with its last turn, or with where it left its branch"},
+		{"w", "white space", "leave out what differs in white space only, or read it again"},
+	}
+	return m.browse(ctx, "number of a file", "nothing has changed", func() (rows, error) {
+		list := req
+		list.List = true
+		resp, err := m.o.Daemon.DiffRun(ctx, list)
+		if left := resp.LeftOut.Files; left > 0 {
+			m.say("%s too large to read: agency diff %s", count(left, "file is", "files are"), r.Ref())
+		}
+		return rows{fileTexts(resp.List), letters, func(c choice) error {
+			switch c.letter {
+			case "c":
+				req.Base = next[req.Base]
+				m.say("compared with %s", compared[req.Base])
+				return nil
+			case "w":
+				req.IgnoreSpace = !req.IgnoreSpace
+				m.say("white space %s", map[bool]string{true: "does not count", false: "counts"}[req.IgnoreSpace])
+				return nil
+			}
+			file := req
+			file.File = resp.List[c.rows[0]].Path
+			return m.file(ctx, r, &file)
+		}}, err
+	})
+}
+
+// fileTexts returns the files of a difference as rows.
+func fileTexts(files []agency.FileDiff) []string {
+	words := map[string]string{"A": "new", "M": "changed", "D": "deleted", "R": "renamed", "C": "copied", "T": "another type"}
+	texts := make([]string, len(files))
+	for i := range files {
+		f := &files[i]
+		texts[i] = f.Path + ", " + words[f.Status]
+		if f.From != "" {
+			texts[i] += " from " + f.From
+		}
+		switch {
+		case f.Binary:
+			texts[i] += ", binary"
+		case f.Added+f.Deleted > 0:
+			texts[i] += fmt.Sprintf(", %d added, %d deleted", f.Added, f.Deleted)
+		}
+	}
+	return texts
+}
+
+// file reads what changed in a file, some lines at a time, and takes comments on them.
+func (m *Menu) file(ctx context.Context, r *api.Run, req *api.DiffRunRequest) error {
+	req.MaxBytes = fileBytes
+	resp, err := m.o.Daemon.DiffRun(ctx, *req)
+	if err != nil {
+		return m.fail(err)
+	}
+	lines := fileLines(resp.Patch, m.comments(ctx, r, req.File))
+	if resp.Truncated {
+		lines = append(lines, "there is more of it: agency diff "+r.Ref()+" shows all")
+	}
+	for {
+		n := min(pageRows, len(lines))
+		for _, line := range lines[:n] {
+			m.sayCode(line)
+		}
+		lines = lines[n:]
+		prompt := "number of a line and a comment"
+		if len(lines) > 0 {
+			prompt = count(len(lines), "more row", "more rows") + ", an empty line: read on, " + prompt
+		}
+		for typed := true; typed; {
+			line, err := m.command(ctx, prompt+", s: send, x: discard, b: back, ?: help")
+			if err != nil || line == back || line == "" && len(lines) == 0 {
+				return err
+			}
+			if typed = line != ""; typed {
+				if err := m.comment(ctx, r, req.File, line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// comments returns the comments on a file of a run.
+func (m *Menu) comments(ctx context.Context, r *api.Run, path string) []agency.LineComment {
+	resp, err := m.o.Daemon.ReviewRun(ctx, api.ReviewRunRequest{Run: string(r.ID), Env: m.o.Env, Config: m.o.Config})
+	if err != nil {
+		return nil // the lines are read without them
+	}
+	of := []agency.LineComment{}
+	for i := range resp.Comments {
+		if resp.Comments[i].File == path {
+			of = append(of, resp.Comments[i])
+		}
+	}
+	return of
+}
+
+// fileLines returns the rows of a patch, each line with its number, and the comments below their
+// lines.
+func fileLines(patch string, comments []agency.LineComment) []string {
+	hunks, lines := diffview.Parse(patch)
+	for i := range hunks {
+		h := &hunks[i]
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("at line %d %s", max(h.New, 1), h.Header), " "))
+		for j := range h.Lines {
+			l := &h.Lines[j]
+			at, side := l.New, "new"
+			switch l.Kind {
+			case diffview.Added:
+				lines = append(lines, fmt.Sprintf("added %d: %s", l.New, l.Text))
+			case diffview.Deleted:
+				at, side = l.Old, agency.SideOld
+				lines = append(lines, fmt.Sprintf("deleted -%d: %s", l.Old, l.Text))
+			case diffview.Note:
+				lines = append(lines, l.Text)
+			case diffview.Same:
+				lines = append(lines, fmt.Sprintf("%d: %s", l.New, l.Text))
+			}
+			for k := range comments {
+				if c := &comments[k]; at > 0 && c.Now == at && (c.Side == agency.SideOld) == (side == agency.SideOld) {
+					sent := map[bool]string{true: ", sent"}[c.State == agency.CommentSent]
+					lines = append(lines, fmt.Sprintf("comment %d%s: %s", c.Number, sent, c.Text))
+				}
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return []string{"no lines changed"}
+	}
+	return lines
+}
+
+// comment does what a user typed below the lines of a file: a comment, or what becomes of comments.
+func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error {
+	run, d := string(r.ID), &m.o.Daemon
+	first, text, _ := strings.Cut(line, " ")
+	switch text = strings.TrimSpace(text); first {
+	case help:
+		m.say("12 why this?: a comment on line 12; -12 why?: on the deleted line 12")
+		m.say("s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
+		return nil
+	case "s":
+		_, err := m.do(ctx, r.Ref(), &action{sure: "send the comments to the agent of %s?", do: func(ctx context.Context, _ string) (string, error) {
+			resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: run})
+			if err == nil && !resp.Confirmed {
+				return "typed, but agency did not see the agent accept it", nil
+			}
+			return "the comments are sent", err
+		}})
+		return err
+	case "x":
+		return m.discard(ctx, r, text)
+	}
+	at, wrong := strconv.Atoi(first)
+	if wrong != nil || at == 0 || text == "" {
+		m.say("%q is not a number of a line and a comment, such as: 12 why this?", line)
+		return nil
+	}
+	req := api.CommentRequest{File: path, Line: max(at, -at), Old: at < 0, Text: text}
+	if _, err := d.AddComments(ctx, api.AddCommentsRequest{Run: run, Comments: []api.CommentRequest{req}}); err != nil {
+		return m.fail(err)
+	}
+	m.say("comment on line %d of %s kept; s sends it", req.Line, path)
+	return nil
+}
+
+// discard takes a comment back that the agent does not have.
+func (m *Menu) discard(ctx context.Context, r *api.Run, text string) error {
+	number, wrong := strconv.Atoi(text)
+	if wrong != nil {
+		m.say("%q is not a number of a comment, such as: x 3", text)
+		return nil
+	}
+	_, err := m.do(ctx, r.Ref(), &action{sure: fmt.Sprintf("discard comment %d on %%s?", number), do: func(ctx context.Context, _ string) (string, error) {
+		_, err := m.o.Daemon.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(r.ID), Numbers: []int{number}})
+		return "the comment is discarded", err
+	}})
+	return err
+}
