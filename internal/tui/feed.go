@@ -12,8 +12,8 @@ import (
 	"agency/internal/tui/list"
 )
 
-// feed asks for the runs that changed: once for many changes, and the less often the longer an
-// answer takes.
+// feed asks for the runs that changed: once for many changes, and for all runs the less often the longer
+// an answer takes.
 type feed struct {
 	asked bool                  // an answer, or the time to ask, is awaited
 	all   bool                  // any run may have changed since then
@@ -21,7 +21,8 @@ type feed struct {
 }
 
 const (
-	// feedEvery is the time between two questions, or four times as long as the answer takes.
+	// feedEvery is the time between two questions; after one for all runs, it is at least four times as
+	// long as the answer took.
 	feedEvery = 50 * time.Millisecond
 	// mostChanged is how many runs are asked for by their ids; with more, all are.
 	mostChanged = 200
@@ -96,5 +97,9 @@ func (b *board) listed(msg runsMsg) tea.Cmd {
 		return more
 	}
 	b.feed.asked = true
-	return tea.Batch(more, b.desk.Later(max(feedEvery, 4*msg.took), fetchMsg{}))
+	next := feedEvery
+	if msg.ids == nil { // all runs cost the daemon more than a few
+		next = max(feedEvery, 4*msg.took)
+	}
+	return tea.Batch(more, b.desk.Later(next, fetchMsg{}))
 }
