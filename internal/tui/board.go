@@ -78,6 +78,7 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map
 // The messages that commands end as.
 type (
 	changedMsg struct{ run agency.RunID } // empty: anything
+	otherMsg   struct{}                   // no run, but what a page shows
 	againMsg   struct{}
 	awayMsg    string
 	liveMsg    struct{} // a request has been shown long enough

@@ -136,7 +136,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *Model) pass(msg tea.Msg) tea.Cmd {
 	cmds := []tea.Cmd{m.board.Update(msg)}
 	switch msg.(type) {
-	case changedMsg, againMsg:
+	case changedMsg, otherMsg, againMsg:
 		cmds = append(cmds, m.changed())
 	case refreshMsg:
 		m.refresh.waits = false

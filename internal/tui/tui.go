@@ -74,7 +74,7 @@ func listen(ctx context.Context, o *Options, send func(tea.Msg)) {
 		}()
 	}
 	for ctx.Err() == nil {
-		err := o.Daemon.Follow(ctx, func(run agency.RunID) { send(changedMsg{run}) }, func() { send(againMsg{}) })
+		err := o.Daemon.Follow(ctx, func(c page.Change) { send(messageOf(c)) }, func() { send(againMsg{}) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -85,6 +85,14 @@ func listen(ctx context.Context, o *Options, send func(tea.Msg)) {
 			return
 		}
 	}
+}
+
+// messageOf returns the message of a change at the daemon.
+func messageOf(c page.Change) tea.Msg {
+	if c.Run == "" && !c.All {
+		return otherMsg{}
+	}
+	return changedMsg{c.Run}
 }
 
 // followAgain is how long to wait before following the events of a daemon that cannot be reached.

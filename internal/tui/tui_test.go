@@ -434,6 +434,32 @@ func TestFindWithoutARun(t *testing.T) {
 	u.sees("No run yet")
 }
 
+// A message to the user changes a page, but no run: the runs are not asked for.
+func TestEventAboutNoRun(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	runs, alerts := 0, 0
+	d := &u.m.desk.Daemon
+	listRuns, listAlerts := d.ListRuns, d.ListAlerts
+	d.ListRuns = func(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+		runs++
+		return listRuns(ctx, req)
+	}
+	d.ListAlerts = func(ctx context.Context, req api.ListAlertsRequest) (api.ListAlertsResponse, error) {
+		alerts++
+		return listAlerts(ctx, req)
+	}
+	u.presses("A")
+	u.tell(messageOf(page.Change{}))
+	if runs != 0 || alerts != 2 {
+		t.Errorf("%d times runs and %d times alerts were asked for", runs, alerts)
+	}
+	u.tell(messageOf(page.Change{All: true}))
+	if runs != 1 {
+		t.Errorf("%d times runs were asked for", runs)
+	}
+}
+
 // The log is shown at its end, and follows it as long as its end is seen.
 func TestLogFollows(t *testing.T) {
 	t.Parallel()

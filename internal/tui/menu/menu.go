@@ -76,7 +76,7 @@ func follow(ctx context.Context, d *page.Daemon, changes chan<- struct{}) {
 		}
 	}
 	for ctx.Err() == nil {
-		_ = d.Follow(ctx, func(agency.RunID) { tell() }, tell)
+		_ = d.Follow(ctx, func(page.Change) { tell() }, tell)
 		select {
 		case <-time.After(followAgain):
 		case <-ctx.Done():

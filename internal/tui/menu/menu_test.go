@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/tui/page"
 )
 
 // Everything is chosen by a number, what needs the user comes first, and no command of an agent
@@ -118,9 +119,9 @@ func TestMenuNews(t *testing.T) {
 	u := sit(t, team()[:1]...)
 	typed, keys := io.Pipe()
 	var said strings.Builder
-	u.daemon.Follow = func(ctx context.Context, changed func(agency.RunID), _ func()) error {
+	u.daemon.Follow = func(ctx context.Context, changed func(page.Change), _ func()) error {
 		u.runs = team()
-		changed("r_1")
+		changed(page.Change{Run: "r_1"})
 		<-ctx.Done()
 		return nil
 	}

@@ -46,7 +46,7 @@ func sit(t *testing.T, runs ...api.Run) *user {
 	t.Helper()
 	u := &user{t: t, runs: runs, patch: "--- a/login.go\n+++ b/login.go\n@@ -3,2 +3,2 @@ func Login() {\n \tsame\n-old\n+\x1b[31mnew\n"}
 	u.daemon = page.Daemon{
-		Follow: func(context.Context, func(agency.RunID), func()) error { return nil },
+		Follow: func(context.Context, func(page.Change), func()) error { return nil },
 		ListRuns: func(_ context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 			return api.ListRunsResponse{Runs: slices.DeleteFunc(slices.Clone(u.runs), func(r api.Run) bool {
 				return len(req.RunIDs) > 0 && !slices.Contains(req.RunIDs, r.ID)

@@ -47,9 +47,9 @@ type Daemon struct {
 	ListQueue       func(context.Context, api.ListQueueRequest) (api.QueueResponse, error)
 	ChangeQueue     func(context.Context, api.ChangeQueueRequest) (api.QueueResponse, error)
 	PauseQueue      func(context.Context, api.PauseQueueRequest) (api.QueueResponse, error)
-	// Follow calls changed after every event, with the run that it is about; with none at the start
-	// and when it is about more. It calls again when another daemon answers.
-	Follow func(ctx context.Context, changed func(agency.RunID), again func()) error
+	// Follow calls changed at the start and after every event. It calls again when another daemon
+	// answers.
+	Follow func(ctx context.Context, changed func(Change), again func()) error
 }
 
 // QueueOf returns the queue of an entry.
@@ -75,6 +75,12 @@ func (d *Daemon) PauseQueueOf(ctx context.Context, e *agency.QueueEntry, resume 
 	return err
 }
 
+// Change is what an event is about.
+type Change struct {
+	Run agency.RunID // empty for an event about no run, such as a message to the user
+	All bool         // anything may have changed
+}
+
 // DaemonOf returns the operations by a client.
 func DaemonOf(c *api.Client) Daemon {
 	return Daemon{
@@ -89,7 +95,7 @@ func DaemonOf(c *api.Client) Daemon {
 		PlanSession: asks(c, api.PlanSession), StartSession: asks(c, api.StartSession), PauseSession: asks(c, api.PauseSession),
 		ResumeSession: asks(c, api.ResumeSession), CancelSession: asks(c, api.CancelSession), RetrySession: asks(c, api.RetrySession),
 		ListRefs: asks(c, api.ListRefs), ListQueue: asks(c, api.ListQueue), ChangeQueue: asks(c, api.ChangeQueue), PauseQueue: asks(c, api.PauseQueue),
-		Follow: func(ctx context.Context, changed func(agency.RunID), again func()) error {
+		Follow: func(ctx context.Context, changed func(Change), again func()) error {
 			return follow(ctx, c, changed, again)
 		},
 	}
@@ -100,14 +106,14 @@ func asks[Req, Resp any](c *api.Client, op api.Operation[Req, Resp]) func(contex
 }
 
 // follow is Daemon.Follow by a client.
-func follow(ctx context.Context, c *api.Client, changed func(agency.RunID), again func()) error {
+func follow(ctx context.Context, c *api.Client, changed func(Change), again func()) error {
 	last, err := api.Call(ctx, c, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {
 		return err
 	}
-	changed("")
+	changed(Change{All: true})
 	return c.Follow(ctx, last.LastSeq, "", again, func(e agency.Event) error {
-		changed(e.RunID)
+		changed(Change{Run: e.RunID})
 		return nil
 	})
 }
