@@ -120,10 +120,16 @@ func TestMenuNews(t *testing.T) {
 	typed, keys := io.Pipe()
 	var said strings.Builder
 	u.daemon.Follow = func(ctx context.Context, changed func(page.Change), _ func()) error {
-		u.runs = team()
 		changed(page.Change{Run: "r_1"})
 		<-ctx.Done()
 		return nil
+	}
+	lists, listRuns := 0, u.daemon.ListRuns
+	u.daemon.ListRuns = func(ctx context.Context, req api.ListRunsRequest) (api.ListRunsResponse, error) {
+		if lists++; lists > 1 { // it comes after the first list
+			u.runs = team()
+		}
+		return listRuns(ctx, req)
 	}
 	u.reads(typed, writer(func(p []byte) (int, error) {
 		if strings.HasPrefix(string(p), "news: auth-fix, needs input: may it? evil") {
