@@ -139,7 +139,7 @@ func (t *task) result() page.Acted {
 	return acted
 }
 
-// none tells why there is no run to act on.
+// none tells the user why the action has no run.
 func (a *actions) none() tea.Cmd {
 	if marked, _ := a.list.Marked(); marked > 0 {
 		return a.desk.Say("the filter hides the marked runs: " + a.desk.Key("forget") + " ends it")

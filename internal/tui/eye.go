@@ -238,8 +238,8 @@ func (e *eye) title(r *api.Run, width int) cell.Line {
 	return append(line, tabs...).Fit(width)
 }
 
-// titleParts returns what is on the left of the title, and what is on the right. Where there is no room
-// for all, the status is its mark alone, and then only the present tab is named.
+// titleParts returns the run and its status for the left of the title, and the tabs for the right. In a
+// narrow pane it shortens the status to its mark, and in a narrower one the tabs to the present one.
 func (e *eye) titleParts(r *api.Run, width int) (left, tabs cell.Line) {
 	at := e.pane.Position()
 	if at != "" {

@@ -230,31 +230,6 @@ func TestTabs(t *testing.T) {
 	u.sees("[Screen]", "❯ 1. Yes")
 }
 
-// On a pane that has the whole screen / finds a text, and else it filters the list.
-func TestFindInThePane(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 24)
-	u.presses("+ /")
-	u.types("proceed")
-	u.sees("find> proceed")
-	u.presses("enter")
-	if line := lineWith(u.m.Frame(), "proceed"); !strings.HasPrefix(line, "\x1b[7m") {
-		t.Errorf("what was found is not marked: %q", line)
-	}
-	u.presses("esc")
-	if line := lineWith(u.m.Frame(), "proceed"); strings.HasPrefix(line, "\x1b[7m") {
-		t.Errorf("it is still marked: %q", line)
-	}
-	u.presses("/")
-	u.types("nowhere")
-	u.presses("enter")
-	u.sees("nowhere is not in what is shown here")
-	u.presses("+ /")
-	u.types("docs")
-	u.sees("/docs")
-	u.seesNot("search")
-}
-
 func lineWith(frame, text string) string {
 	for line := range strings.SplitSeq(frame, "\n") {
 		if strings.Contains(line, text) {
@@ -327,7 +302,7 @@ func TestOrder(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	runs := team()
-	runs[3].Tags, runs[3].Type = []string{"nightly", "batch"}, "batch" // its type is no group
+	runs[3].Tags, runs[3].Type = []string{"nightly", "batch"}, "batch" // a type is not a tag to group by
 	runs[2].Member = &agency.Membership{Session: "20261126-120000-abcdef12", Name: "release", Agent: "search"}
 	u := seated(t, 80, 40)
 	u.changes(runs...)
@@ -357,83 +332,6 @@ func TestNextBehindAFilter(t *testing.T) {
 	u.sees("> ◐ auth-fix", "1 of 2")
 }
 
-// The pane takes more or less of the screen.
-func TestPaneSize(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 40)
-	rows := func() int {
-		return strings.Count(ansi.Strip(u.m.Frame()[strings.Index(u.m.Frame(), "[Screen]"):]), "\n")
-	}
-	usual := rows()
-	u.presses("> >")
-	if larger := rows(); larger <= usual {
-		t.Errorf("%d rows, before it %d", larger, usual)
-	}
-	u.presses("< < < < < <")
-	if smaller := rows(); smaller >= usual {
-		t.Errorf("%d rows, before it %d", smaller, usual)
-	}
-	u.sees("idle")
-}
-
-// Rows that scrolled off the screen come when the user scrolls up to them, or looks for a text.
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 24)
-	asked := []int{}
-	u.m.desk.Daemon.ShowScreen = func(_ context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
-		asked = append(asked, req.History)
-		s := screenOf("the first line", "the second line", "now")
-		if s.Above = 2; req.History == 0 {
-			s = screenOf("now")
-		}
-		return api.ShowScreenResponse{RunID: agency.RunID(req.Run), Screen: s}, nil
-	}
-	u.presses("j")
-	u.sees("now")
-	u.seesNot("the first line")
-	u.presses("+ /")
-	u.types("First")
-	u.presses("enter")
-	u.sees("First is not in what is shown here")
-	u.presses("/")
-	u.types("first")
-	u.presses("enter")
-	if line := lineWith(u.m.Frame(), "the first line"); !strings.HasPrefix(line, "\x1b[7m") {
-		t.Errorf("it is not marked: %q", line)
-	}
-	if diff := cmp.Diff([]int{0, mostHistory}, asked); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// Where the whole screen is seen, K asks for what scrolled off it, and a screen without any is asked for
-// once: after that, the look waits for a change.
-func TestHistoryOfAScreenThatFits(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 160, 50)
-	asked := []api.ShowScreenRequest{}
-	u.m.desk.Daemon.ShowScreen = func(_ context.Context, req api.ShowScreenRequest) (api.ShowScreenResponse, error) {
-		asked = append(asked, req)
-		return api.ShowScreenResponse{RunID: agency.RunID(req.Run), Screen: screenOf("now")}, nil
-	}
-	u.presses("j K")
-	u.tell(lookMsg{u.m.board.eye.turn})
-	if len(asked) != 3 || asked[1].History != mostHistory || asked[1].Seen != "" || asked[2].Seen == "" {
-		t.Errorf("asked %+v", asked)
-	}
-}
-
-// A search in the pane of an empty list finds nothing.
-func TestFindWithoutARun(t *testing.T) {
-	t.Parallel()
-	u := sit(t, 80, 24)
-	u.presses("+ / :")
-	u.types("find a text")
-	u.presses("enter")
-	u.sees("No run yet")
-}
-
 // A message to the user changes a page, but no run: the runs are not asked for.
 func TestEventAboutNoRun(t *testing.T) {
 	t.Parallel()
@@ -458,52 +356,6 @@ func TestEventAboutNoRun(t *testing.T) {
 	if runs != 1 {
 		t.Errorf("%d times runs were asked for", runs)
 	}
-}
-
-// The log is shown at its end, and follows it as long as its end is seen.
-func TestLogFollows(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 24)
-	lines := 40
-	u.m.desk.Daemon.ShowOutput = func(context.Context, api.ShowOutputRequest) (api.ShowOutputResponse, error) {
-		resp := api.ShowOutputResponse{}
-		for i := range lines {
-			resp.Lines = append(resp.Lines, fmt.Sprintf("line %d of the log", i+1))
-		}
-		return resp, nil
-	}
-	u.presses("l")
-	u.sees("line 40 of the log")
-	lines = 41
-	u.tell(lookMsg{u.m.board.eye.turn})
-	u.sees("line 41 of the log")
-	u.presses("K")
-	lines = 60
-	u.tell(lookMsg{u.m.board.eye.turn})
-	u.seesNot("line 60 of the log")
-}
-
-// What the pane shows can be copied, and after a search the row that was found.
-func TestCopy(t *testing.T) {
-	t.Parallel()
-	u := seated(t, 80, 24)
-	copied := func() string {
-		_, cmd := u.m.Update(tea.KeyPressMsg{Code: 'Y', Text: "Y"})
-		u.sees("handed to the terminal to copy")
-		return fmt.Sprint(cmd())
-	}
-	u.sees("proceed")
-	if got := copied(); !strings.HasPrefix(got, "● Bash(npm test -- login)\n\n Do you want to proceed?") {
-		t.Errorf("copied %q", got)
-	}
-	u.presses("+ /")
-	u.types("proceed")
-	u.presses("enter")
-	if got := copied(); got != "Do you want to proceed?" {
-		t.Errorf("copied %q", got)
-	}
-	u.presses("_ Y")
-	u.sees("the pane shows nothing to copy")
 }
 
 // A click on the footer does what the key does, and one on a tab shows it.

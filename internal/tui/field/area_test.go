@@ -54,8 +54,7 @@ func TestArea(t *testing.T) {
 	}
 }
 
-// Where there is no room for all rows, those around the cursor are drawn. The first row and the last
-// are the ends for the cursor.
+// A low area draws the rows around the cursor. The cursor stops at the first row and at the last.
 func TestAreaScrolls(t *testing.T) {
 	t.Parallel()
 	a := NewArea("1\n2\n3\n4\n5")

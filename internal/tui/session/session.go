@@ -197,7 +197,7 @@ func (p *Page) enter() tea.Cmd {
 	return nil
 }
 
-// none tells why there is no agent at the cursor.
+// none tells the user why the cursor has no agent.
 func (p *Page) none() tea.Cmd {
 	if !p.current() {
 		return p.desk.Say("its agents are not read yet")

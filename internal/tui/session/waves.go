@@ -69,8 +69,8 @@ func complete(waves [][]*api.SessionAgent) bool {
 	return true
 }
 
-// columns returns the agents of each wave, and the width of the widest. They are in the order of the
-// plan or, where there is no room for all of a wave, in that of the list.
+// columns returns the agents of each wave, and the width of the widest. A wave keeps the order of the
+// plan; one that is too long for the page has the order of the list.
 func (p *Page) columns() (columns [][]*api.SessionAgent, widest int) {
 	known := map[string]*api.SessionAgent{}
 	for _, a := range p.agents {
