@@ -96,13 +96,21 @@ func tooNew(path string, version, newest int) error {
 // leaves either the old schema or the new one. Several processes may call it at once; one does the
 // work.
 func (s *database) migrate(ctx context.Context, steps []string) error {
-	tx, err := s.writer.BeginTx(ctx, nil)
+	const readVersion = "PRAGMA user_version"
+	var version int
+	if err := s.writer.QueryRowContext(ctx, readVersion).Scan(&version); err != nil || version == len(steps) {
+		return err
+	}
+	var tx *sql.Tx
+	err := unlocked(ctx, migrateTimeout, func() (err error) {
+		tx, err = s.writer.BeginTx(ctx, nil)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	var version int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	if err := tx.QueryRowContext(ctx, readVersion).Scan(&version); err != nil {
 		return err
 	}
 	switch {

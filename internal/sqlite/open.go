@@ -83,6 +83,9 @@ type database struct {
 const (
 	readerConns = 4
 	busyTimeout = 5 * time.Second // how long a locked file is waited for
+	// migrateTimeout is how long the update of the schema waits for a locked file: whoever holds it may
+	// be copying all of it before the same update.
+	migrateTimeout = time.Minute
 )
 
 // setting is one pragma and the value that it must have.
@@ -107,8 +110,8 @@ func timeout() setting {
 // now is the clock of everything that is written. The caller closes the store.
 //
 // A file that is damaged, foreign or of a newer schema is E_DB_ERROR and stays as it is, byte for
-// byte. One that another process keeps locked for five seconds is E_DB_LOCKED; one that may not be
-// written is E_PERMISSION_DENIED.
+// byte. One that another process keeps locked for five seconds, or for a minute while its schema is to
+// be updated, is E_DB_LOCKED; one that may not be written is E_PERMISSION_DENIED.
 func Open(ctx context.Context, path string, now func() time.Time) (*Store, error) {
 	steps, err := migrations()
 	if err != nil {
@@ -194,10 +197,19 @@ func (s *database) prepare(ctx context.Context) (err error) {
 // useWAL waits for a locked file by itself: this one statement ignores the busy timeout, because
 // two connections that both want it could wait for each other.
 func (s *database) useWAL(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, busyTimeout)
+	return unlocked(ctx, busyTimeout, func() error {
+		_, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		return err
+	})
+}
+
+// unlocked calls try until it does not find the file locked, until the time is over or until ctx
+// ends, and returns its last error.
+func unlocked(ctx context.Context, atMost time.Duration, try func() error) error {
+	wait, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	for {
-		_, err := s.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+		err := try()
 		if !isBusy(err) {
 			return err
 		}
