@@ -48,8 +48,10 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	out := newRestful(ctx, o.Out)
-	p := tea.NewProgram(New(ctx, o), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(out), tea.WithFilter(out.filter), tea.WithEnvironment(o.Env),
+	p := tea.NewProgram(New(ctx, o), tea.WithInput(o.In), tea.WithOutput(out), tea.WithFilter(out.filter), tea.WithEnvironment(o.Env),
 		tea.WithoutSignalHandler()) // signals end ctx; bubbletea's own handler would wait for ever for a program that ends by it
+	// Given ctx, bubbletea would close its input while it still reads it.
+	defer context.AfterFunc(ctx, p.Quit)()
 	out.begin(p)
 	go listen(ctx, &o, p.Send)
 	_, err := p.Run()
