@@ -8,6 +8,7 @@ const (
 	PromptFile       = ".agency/prompt.md"
 	InstructionsFile = ".agency/INSTRUCTIONS.md"
 	ReportFile       = ".agency/report.md"
+	FilesDir         = ".agency/files" // what the user attached to messages
 	StateDir         = ".agency/state"
 	ContractFile     = ".agency/state/runner_status.json"
 	ReportsFile      = ".agency/state/reports.jsonl" // what agency report adds to the contract, one line each

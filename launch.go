@@ -101,6 +101,8 @@ type Launch struct {
 	Protocol string `json:"protocol,omitempty"`
 	// Opening is the first message to a runner in the mode protocol; empty when it waits for one.
 	Opening string `json:"opening,omitempty"`
+	// OpeningFiles are the absolute paths of what is attached to it.
+	OpeningFiles []string `json:"opening_files,omitempty"`
 	// Resumes is the conversation that a runner in the mode protocol continues; empty for a new
 	// one.
 	Resumes string `json:"resumes,omitempty"`

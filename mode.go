@@ -72,6 +72,8 @@ type Saying struct {
 	Kind SayingKind `json:"kind"`
 	ID   string     `json:"id"`             // of the message, the interruption and so on; of an answer, the id of the request
 	Text string     `json:"text,omitempty"` // of a message; the new value of a setting; the id of a message that is taken back
+	// Files are the absolute paths of what is attached to a message. Its text names them too.
+	Files []string `json:"files,omitempty"`
 	// Setting is what is changed.
 	Setting Setting `json:"setting,omitempty"`
 	// Decision or Answer are the reply to a request.

@@ -238,6 +238,8 @@ func (s *source) typeText(t reflect.Type) string {
 		return "time"
 	case t == reflect.TypeFor[json.RawMessage]():
 		return "object"
+	case t == reflect.TypeFor[[]byte]():
+		return "text in base64"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

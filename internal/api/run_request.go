@@ -18,6 +18,9 @@ type CreateRunRequest struct {
 	Dir    string         `json:"dir"`              // the caller's working directory
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the runner
 	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one
+	// Files are copied into the worktree, and the task names them, except that of a shell, which would
+	// execute it.
+	Files []agency.Attachment `json:"files,omitempty"`
 }
 
 // CreateRunResponse holds the new run.
@@ -70,6 +73,8 @@ type SendInputRequest struct {
 	Run      string `json:"run" jsonschema:"its name, handle or id"`
 	Text     string `json:"text"` // Enter is pressed after it
 	PromptID string `json:"prompt_id,omitempty" jsonschema:"refused unless the run waits for this prompt"`
+	// Files are copied into the worktree, and the message names them.
+	Files []agency.Attachment `json:"files,omitempty"`
 }
 
 // SendInputResponse is the result of typing a message.

@@ -131,6 +131,7 @@ func fixed() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
 		reflect.TypeFor[json.RawMessage](): {Type: "object"},
+		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[agency.Environ](): {Type: "array", Items: &jsonschema.Schema{
 			Description: "NAME=value; an object with its bytes when it is not valid UTF-8",
 			AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "object", Required: []string{"base64"}, Properties: map[string]*jsonschema.Schema{

@@ -16,7 +16,7 @@ import (
 var unlisted = strings.Fields(`
 	agent agents blocker branch comment config env error exit-code file for how-to-test input interval last limit lines max-minutes
 	max-parallel message model name older-than payload pid prompt prompt-file question quiet-for reason repo risk setup since source-file spec
-	stall-threshold stuck-after summary tail text timeout type unified wait`)
+	stall-threshold stuck-after summary tail text timeout type unified wait with`)
 
 // What can be listed is completed: the arguments and the flags of every command.
 func TestCompletesEverythingListed(t *testing.T) {

@@ -68,7 +68,7 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 		return api.CreateRunResponse{}, err
 	}
 	r, warnings, err := o.sup.CreateRun(ctx, supervisor.NewRun{
-		ID: id, Owner: owner, Spec: req.Spec, Env: req.Env, Place: at, Settings: settings, AskedBy: may.Sandboxed(),
+		ID: id, Owner: owner, Spec: req.Spec, Files: req.Files, Env: req.Env, Place: at, Settings: settings, AskedBy: may.Sandboxed(),
 	})
 	if err != nil {
 		return api.CreateRunResponse{}, err
@@ -174,7 +174,7 @@ func (o runOperations) sendInput(ctx context.Context, req api.SendInputRequest) 
 	if err != nil {
 		return api.SendInputResponse{}, err
 	}
-	r, delivery, err := o.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID)
+	r, delivery, err := o.sup.Input.Send(ctx, req.Run, req.Text, req.PromptID, req.Files...)
 	if err != nil {
 		return api.SendInputResponse{}, err
 	}

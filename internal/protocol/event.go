@@ -103,8 +103,9 @@ type Dialect struct {
 	// Read reads one line of the agent. A line that it does not understand is an event of the kind
 	// Unknown.
 	Read func(line []byte) []Event
-	// Message and Interrupt return the frames that say so.
-	Message   func(at Place, id, text string) []byte
+	// Message and Interrupt return the frames that say so. The text of a message names the files that
+	// are attached to it; files are their absolute paths, for a protocol that can hand them over.
+	Message   func(at Place, id, text string, files []string) []byte
 	Interrupt func(at Place, id string) []byte
 	// Set returns a frame that changes a setting, and TakeBack one that takes back a message that the
 	// agent has not begun with; nil where the protocol cannot.

@@ -73,7 +73,7 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is at work, and a message now would end its turn").
 				WithHint("send it when the agent waits, or agency interrupt first")
 		}
-		return t.dialect.Message(t.Place, s.ID, s.Text), nil
+		return t.dialect.Message(t.Place, s.ID, s.Text, s.Files), nil
 	case agency.SaysInterrupt:
 		if (!t.Turn || t.cut()) && len(t.Open) == 0 && (!t.dialect.OneAtATime || !t.unread()) {
 			return nil, agency.Errorf(agency.CodeInvalidState, "its agent is idle, so there is nothing to interrupt")

@@ -22,7 +22,7 @@ var events = protocol.Dialect{
 		}
 		return []protocol.Event{e}
 	},
-	Message:   func(_ protocol.Place, id, text string) []byte { return []byte(id + text) },
+	Message:   func(_ protocol.Place, id, text string, _ []string) []byte { return []byte(id + text) },
 	Interrupt: func(_ protocol.Place, id string) []byte { return []byte(id) },
 	Refuse:    func(id, name string) []byte { return []byte(id + " " + name) },
 	Answer:    func(r *protocol.Request, _ agency.Reply) ([]byte, error) { return []byte(r.ID), nil },

@@ -60,7 +60,7 @@ type Settings struct {
 
 // Input types into the terminals of agents.
 type Input interface {
-	Send(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error)
+	Send(ctx context.Context, ref, text, promptID string, files ...agency.Attachment) (*agency.Run, agency.Delivery, error)
 }
 
 // Inbox delivers messages.

@@ -347,7 +347,7 @@ func (s *speech) begin() {
 		}
 	}
 	s.mu.Unlock()
-	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, By: "agency"}
+	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, Files: s.w.launch.OpeningFiles, By: "agency"}
 	s.mu.Lock()
 	if err == nil && opening.Text != "" && !s.talk.Forgot() && !s.talk.Knows(opening) {
 		err = s.intend(opening)

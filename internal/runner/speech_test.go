@@ -20,9 +20,11 @@ import (
 
 // wordsDialect is a protocol of words: KIND ID TEXT.
 var wordsDialect = protocol.Dialect{
-	Name:      "words",
-	Hello:     func(_ protocol.Place, id string) []byte { return []byte("hello " + id + "\n") },
-	Message:   func(_ protocol.Place, id, text string) []byte { return []byte("message " + id + " " + text + "\n") },
+	Name:  "words",
+	Hello: func(_ protocol.Place, id string) []byte { return []byte("hello " + id + "\n") },
+	Message: func(_ protocol.Place, id, text string, _ []string) []byte {
+		return []byte("message " + id + " " + text + "\n")
+	},
 	Interrupt: func(_ protocol.Place, id string) []byte { return []byte("interrupt " + id + "\n") },
 	Look:      func(_ protocol.Place, id string) []byte { return []byte("look " + id + "\n") },
 	Refuse:    func(id, name string) []byte { return []byte("unknown " + id + " " + name + "\n") },

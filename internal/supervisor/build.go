@@ -58,6 +58,11 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 			if err := la.scaffold(p.run.Worktree, p.prompt, p.run.Attempt.CreatedAt); err != nil {
 				return err
 			}
+			for i, f := range p.Files {
+				if err := file.WriteBeneath(p.run.Worktree, l.files[i], f.Content, 0o644); err != nil {
+					return asFileError(err)
+				}
+			}
 			if err := l.prepareGit(); err != nil {
 				return err
 			}

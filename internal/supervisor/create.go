@@ -25,6 +25,7 @@ type NewRun struct {
 	ID    agency.RunID // chosen by a caller that has recorded it; empty generates one
 	Owner string       // the client: the id of a run, or agency.User
 	Spec  agency.Spec
+	Files []agency.Attachment
 	From  string   // what the run records as its base, where Spec has a commit made of results; empty is that
 	Env   []string // the caller's environment, on which the runner's is based
 	// Place is where the run begins; Settings is what the caller's configuration sets for it. Both
@@ -165,6 +166,12 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 	var err error
 	if p.prompt, err = readPrompt(p.Spec.Prompt, cmp.Or(p.repo.Toplevel, p.repo.Root)); err != nil {
 		return err
+	}
+	if err := agency.CheckAttachments(p.Files); err != nil {
+		return err
+	}
+	if p.files = uniqueNames(p.Files); p.Spec.Runner.Kind != agency.Shell {
+		p.prompt = []byte(attached(string(p.prompt), p.files))
 	}
 	if p.Spec.Branch != "" {
 		if err := s.Git.CheckBranch(ctx, p.repo, p.Spec.Branch); err != nil {

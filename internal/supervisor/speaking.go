@@ -59,7 +59,7 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 		}
 		data := map[string]any{"confirmed": delivery.Confirmed, "says": s.Kind, "id": s.ID, "by": s.By}
 		if s.Kind == agency.SaysMessage {
-			data["bytes"] = len(s.Text)
+			data["bytes"], data["files"] = len(s.Text), len(s.Files)
 		}
 		if s.Kind == agency.SaysSetting {
 			data["setting"], data["value"] = s.Setting, s.Text

@@ -60,8 +60,8 @@ type Input struct {
 
 // Send types text into a run's agent and presses Enter, through the wrapper. With a promptID, the
 // error is E_INVALID_STATE unless the agent waits for exactly that. The error is E_INPUT_REFUSED
-// while the terminal shows a dialog.
-func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.Run, agency.Delivery, error) {
+// while the terminal shows a dialog. Files are copied into the worktree, and the text names them.
+func (in *Input) Send(ctx context.Context, ref, text, promptID string, files ...agency.Attachment) (*agency.Run, agency.Delivery, error) {
 	r, err := in.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, agency.Delivery{}, err
@@ -87,7 +87,11 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	}
 	if r.Attempt.Mode == agency.ModeProtocol {
-		delivery, err := in.say(ctx, r, agency.Saying{Kind: agency.SaysMessage, ID: in.random.uuid(), Text: text, By: sayer(ctx)})
+		text, paths, err := attach(r.Worktree, text, files)
+		if err != nil {
+			return nil, agency.Delivery{}, err
+		}
+		delivery, err := in.say(ctx, r, agency.Saying{Kind: agency.SaysMessage, ID: in.random.uuid(), Text: text, Files: paths, By: sayer(ctx)})
 		return r, delivery, err
 	}
 	link, err := in.live.mustLink(ctx, r)
@@ -95,6 +99,9 @@ func (in *Input) Send(ctx context.Context, ref, text, promptID string) (*agency.
 		return nil, agency.Delivery{}, err
 	}
 	if err := in.awaitReady(ctx, r); err != nil {
+		return nil, agency.Delivery{}, err
+	}
+	if text, _, err = attach(r.Worktree, text, files); err != nil {
 		return nil, agency.Delivery{}, err
 	}
 	delivery, err := in.typeInput(context.WithoutCancel(ctx), r, link, text)

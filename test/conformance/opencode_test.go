@@ -37,7 +37,7 @@ func init() {
 func opencodeHome(t *testing.T, dir, _, url string) []string {
 	t.Helper()
 	// Only this file describes the model, so OpenCode does not ask the network.
-	model := map[string]any{"name": "Model", "tool_call": true, "limit": map[string]any{"context": 100000, "output": 8000}}
+	model := map[string]any{"name": "Model", "tool_call": true, "attachment": true, "modalities": map[string]any{"input": []string{"text", "image"}, "output": []string{"text"}}, "limit": map[string]any{"context": 100000, "output": 8000}}
 	config, err := json.Marshal(map[string]any{
 		"share": "disabled", "model": "scripted/model", "small_model": "scripted/model", "enabled_providers": []string{"scripted"},
 		"permission": map[string]any{"bash": "ask"},

@@ -1,7 +1,12 @@
 package conformance_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
 	"net/http"
 	"os"
 	"os/exec"
@@ -39,6 +44,7 @@ func TestProtocol(t *testing.T) {
 				"resumed":       protocolResumed,
 				"other refused": protocolRefused,
 				"sandbox":       protocolSandbox,
+				"picture":       protocolPicture,
 			})
 		})
 	}
@@ -63,6 +69,7 @@ func TestProtocolACP(t *testing.T) {
 				"kill wrapper": protocolKillWrapper,
 				"kill daemon":  protocolKillDaemon,
 				"stop":         protocolStop,
+				"picture":      protocolPicture,
 				"resumed":      map[bool]state{true: protocolLost, false: protocolResumed}[runner == "gemini"],
 			})
 		})
@@ -182,6 +189,46 @@ func protocolAllow(t *testing.T, binary string, a agent) {
 			t.Errorf("the wire has %q", line)
 		}
 	}
+}
+
+// A picture that comes with the task or with a message reaches the model.
+func protocolPicture(t *testing.T, binary string, a agent) {
+	f := newFixture(t, binary, a, []modelserver.Turn{{Text: "It is red."}, {Text: "And this is blue."}})
+	red, seesRed := f.picture("Screen shot (2).png", color.RGBA{R: 255, A: 255})
+	blue, seesBlue := f.picture("blue.png", color.RGBA{B: 255, A: 255})
+	run := f.start(a, append([]string{"--mode", "protocol", "--with", red}, a.speaks...)...)
+	tl := f.watch(run)
+	tl.await(agency.Waiting)
+	f.agency(nil, "send", string(run.ID), "and this one?", "--with", blue)
+	f.asked(1)
+	if heard := f.body(1); !strings.Contains(heard, "Attached: .agency/files/blue.png") || !strings.Contains(heard, "and this one?") {
+		t.Errorf("the model heard\n%s", heard)
+	}
+	if run.Runner == "copilot" { // it gets links, which its model can open
+		seesRed, seesBlue = "/.agency/files/Screen-shot--2.png]", "/.agency/files/blue.png]"
+	}
+	if heard := f.body(0); !strings.Contains(heard, seesRed) {
+		t.Errorf("the model did not see the picture of its task, but\n%s", heard)
+	}
+	if heard := f.body(1); !strings.Contains(heard, seesBlue) {
+		t.Errorf("the model did not see the picture of the message, but\n%s", heard)
+	}
+	tl.await(agency.Waiting)
+}
+
+// picture makes a picture of one colour, and returns its path and how its beginning is encoded in a
+// request to a model.
+func (f *fixture) picture(name string, c color.Color) (path, encoded string) {
+	f.t.Helper()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewPaletted(image.Rect(0, 0, 64, 48), color.Palette{c})); err != nil {
+		f.t.Fatal(err)
+	}
+	path = filepath.Join(f.t.TempDir(), name)
+	if err := os.WriteFile(path, picture.Bytes(), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	return path, base64.StdEncoding.EncodeToString(picture.Bytes())[:76]
 }
 
 func protocolDeny(t *testing.T, binary string, a agent) {

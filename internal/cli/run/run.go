@@ -31,6 +31,7 @@ type runOptions struct {
 	promptFile string
 	runner     string
 	inputs     []string
+	with       []string // paths of files that are attached to the task
 	stall      time.Duration
 	headless   bool
 	attach     bool
@@ -101,6 +102,7 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 		command.Values(cmd, flag, agency.NoLimit)
 	}
 	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "do not run the setup of the repository's agency.toml")
+	f.StringArrayVar(&o.with, "with", nil, withUsage)
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
 	command.Values(cmd, "mode", "terminal", "headless", "protocol")
 	command.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
@@ -144,7 +146,11 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 	if _, err := o.Config(); err != nil {
 		return err
 	}
-	resp, err := command.Call(ctx, o.Deps, api.CreateRun, api.CreateRunRequest{Spec: spec, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig()})
+	files, err := attachments(o.Deps, o.with)
+	if err != nil {
+		return err
+	}
+	resp, err := command.Call(ctx, o.Deps, api.CreateRun, api.CreateRunRequest{Spec: spec, Files: files, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig()})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 // NewSend returns the command agency send.
 func NewSend(d *command.Deps) *cobra.Command {
 	var path string
+	var with []string
 	cmd := command.New(cobra.Command{
 		Use:     "send RUN [TEXT]",
 		Short:   "Type a message into a run's agent and press Enter",
@@ -28,11 +29,15 @@ while a user types there, and when the agent has ended or is headless. A program
 such as a shell script, accepts at most 4095 bytes a line (1023 on macOS): agency refuses a longer
 line. The text can have several lines; --file or standard input (also TEXT -) gives a long one.
 
+--with copies a file, such as a picture, into .agency/files of the worktree, and the message
+names it. In the mode protocol agents look at pictures with the message.
+
 "delivered" means that agency saw the agent accept the message: the agent reported a prompt, or its
 input box is empty and it works. In the mode protocol agency types nothing: the agent acknowledges
 the message.`,
 		Example: `  agency send fix-login "yes, use the second one"
-  agency send fix-login -f review.md`,
+  agency send fix-login -f review.md
+  agency send fix-login "the button is too low" --with screen.png`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
@@ -40,9 +45,15 @@ the message.`,
 			return command.Takes("RUN", "TEXT")(cmd, args)
 		},
 	}, func(cmd *cobra.Command, args []string) error {
-		text, err := messageText(cmd.Context(), d, args[1:], path)
+		files, err := attachments(d, with)
 		if err != nil {
 			return err
+		}
+		var text string
+		if len(files) == 0 || len(args) > 1 || path != "" {
+			if text, err = messageText(cmd.Context(), d, args[1:], path); err != nil {
+				return err
+			}
 		}
 		if !utf8.ValidString(text) {
 			return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
@@ -51,7 +62,7 @@ the message.`,
 			return agency.Errorf(agency.CodeUsage, "the message has more than %d bytes", inputLimit).
 				WithHint("write it to a file in the worktree and send its name")
 		}
-		resp, err := command.Call(cmd.Context(), d, api.SendInput, api.SendInputRequest{Run: args[0], Text: text})
+		resp, err := command.Call(cmd.Context(), d, api.SendInput, api.SendInputRequest{Run: args[0], Text: text, Files: files})
 		if err != nil {
 			return err
 		}
@@ -70,6 +81,7 @@ the message.`,
 		})
 	})
 	cmd.Flags().StringVarP(&path, "file", "f", "", "send the content of a `FILE`; - is standard input")
+	cmd.Flags().StringArrayVar(&with, "with", nil, withUsage)
 	cmd.ValidArgsFunction = d.CompleteLive
 	return cmd
 }

@@ -10,6 +10,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -350,9 +352,18 @@ func marker(id string) map[string]any {
 	return map[string]any{"id": id, "method": noMethod, "params": map[string]any{}}
 }
 
-func sayMessage(at protocol.Place, id, text string) []byte {
+func sayMessage(at protocol.Place, id, text string, files []string) []byte {
+	prompt := []any{map[string]any{"type": "text", "text": text}}
+	for _, path := range files {
+		at := url.URL{Scheme: "file", Path: path}
+		link := map[string]any{"type": "resource_link", "uri": at.String(), "name": filepath.Base(path)}
+		if kind := protocol.ImageType(path); kind != "" {
+			link["mimeType"] = kind
+		}
+		prompt = append(prompt, link)
+	}
 	return encode(map[string]any{"id": id, "method": "session/prompt", "params": map[string]any{
-		"sessionId": at.Conversation, "prompt": []any{map[string]any{"type": "text", "text": text}},
+		"sessionId": at.Conversation, "prompt": prompt,
 	}}, marker(readMessage+id))
 }
 

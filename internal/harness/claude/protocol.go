@@ -254,7 +254,11 @@ func sayTakeBack(id, message string) []byte {
 	return encode(map[string]any{"type": "control_request", "request_id": id, "request": map[string]any{"subtype": "cancel_async_message", "message_uuid": message}})
 }
 
-func sayMessage(_ protocol.Place, id, text string) []byte {
+// sayMessage returns a message. Claude Code reads the files that its text mentions.
+func sayMessage(_ protocol.Place, id, text string, files []string) []byte {
+	for _, path := range files {
+		text += "\n@\"" + path + "\"" // quoted, since a folder may have a space
+	}
 	return encode(map[string]any{
 		"type": "user", "uuid": id, "session_id": "", "parent_tool_use_id": nil, "message": map[string]any{"role": "user", "content": text},
 	})

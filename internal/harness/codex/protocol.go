@@ -310,9 +310,15 @@ func hello(at protocol.Place, id string) []byte {
 }
 
 // sayMessage begins a turn, or goes into the present one.
-func sayMessage(at protocol.Place, id, text string) []byte {
+func sayMessage(at protocol.Place, id, text string, files []string) []byte {
+	input := []any{map[string]any{"type": "text", "text": text}}
+	for _, path := range files {
+		if protocol.ImageType(path) != "" { // it reads others by itself
+			input = append(input, map[string]any{"type": "localImage", "path": path})
+		}
+	}
 	return jsonrpc.Encode(map[string]any{"id": id, "method": "turn/start", "params": map[string]any{
-		"threadId": at.Conversation, "clientUserMessageId": id, "input": []any{map[string]any{"type": "text", "text": text}},
+		"threadId": at.Conversation, "clientUserMessageId": id, "input": input,
 	}})
 }
 
