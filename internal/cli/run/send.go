@@ -49,11 +49,9 @@ the message.`,
 		if err != nil {
 			return err
 		}
-		var text string
-		if len(files) == 0 || len(args) > 1 || path != "" {
-			if text, err = messageText(cmd.Context(), d, args[1:], path); err != nil {
-				return err
-			}
+		text, err := messageText(cmd.Context(), d, args[1:], path, len(files) > 0)
+		if err != nil {
+			return err
 		}
 		if !utf8.ValidString(text) {
 			return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
@@ -86,13 +84,16 @@ the message.`,
 	return cmd
 }
 
-// messageText returns the message from its argument, a file, or standard input.
-func messageText(ctx context.Context, d *command.Deps, args []string, path string) (string, error) {
+// messageText returns the message from its argument, a file, or standard input. One that brings files
+// may be empty.
+func messageText(ctx context.Context, d *command.Deps, args []string, path string, brings bool) (string, error) {
 	switch _, typed := term.Columns(d.In); {
 	case path != "" && len(args) > 0:
 		return "", agency.Errorf(agency.CodeUsage, "the message is given as TEXT and as --file").WithHint("agency send --help")
 	case path == "" && len(args) > 0 && args[0] != "-":
 		return args[0], nil
+	case path == "" && len(args) == 0 && typed && brings:
+		return "", nil
 	case path == "" && len(args) == 0 && typed:
 		return "", agency.Errorf(agency.CodeUsage, "there is no message").WithHint("agency send RUN TEXT, or --file FILE")
 	case path == "" || path == "-":
