@@ -91,7 +91,7 @@ func part(args []string) (status int, is bool) {
 			Observe: observe,
 			Speak:   speak,
 			Relay:   func(l *agency.Launch) runner.Relay { return relay.New(l) },
-			Proxy:   func(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) },
+			Proxy:   func(hosts []string, changed func(news bool)) runner.Proxy { return proxy.New(hosts, changed) },
 		}), true
 	}
 	if len(args) > 3 && args[1] == "hold" {

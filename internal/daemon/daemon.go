@@ -309,7 +309,7 @@ func (d *Daemon) newSupervisor() *supervisor.Supervisor {
 }
 
 // newProxy makes the proxy of a setup in a sandbox with the network allow.
-func newProxy(hosts []string, changed func()) runner.Proxy { return proxy.New(hosts, changed) }
+func newProxy(hosts []string, changed func(news bool)) runner.Proxy { return proxy.New(hosts, changed) }
 
 // serve answers until the end, then lets the requests in progress finish.
 func (d *Daemon) serve(ctx context.Context, ready func()) error {

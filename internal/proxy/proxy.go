@@ -34,7 +34,7 @@ const (
 
 // Proxy reaches hosts for one attempt.
 type Proxy struct {
-	changed func() // called when Use has something new
+	changed func(news bool) // called when Use has changed
 
 	slots socket.Slots
 	plain *httputil.ReverseProxy
@@ -45,9 +45,10 @@ type Proxy struct {
 	use    agency.NetworkUse
 }
 
-// New returns a proxy that reaches the hosts of a list. changed is called when it has refused one for the
-// first time, or reaches nothing any more.
-func New(hosts []string, changed func()) *Proxy {
+// New returns a proxy that reaches the hosts of a list. changed is called when Use has changed, and news
+// reports that the proxy has refused a host for the first time, or reaches nothing any more. The agent
+// gets the refusal when changed has returned.
+func New(hosts []string, changed func(news bool)) *Proxy {
 	list := host.List(hosts)
 	p := &Proxy{
 		hosts: list, locals: host.Locals(list), changed: changed, slots: socket.NewSlots(mostConnections),
@@ -94,6 +95,15 @@ func (p *Proxy) Allow(entries []string) {
 	p.use.Hosts, p.hosts = hosts, host.List(hosts)
 }
 
+// Continue adds the hosts and the refusals of an earlier proxy of the same sandbox to its own. It is
+// called before Serve.
+func (p *Proxy) Continue(before agency.NetworkUse) {
+	p.Allow(before.Hosts)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.use.Refused = append(p.use.Refused, before.Refused...)
+}
+
 // list returns the hosts that the proxy reaches now.
 func (p *Proxy) list() []host.Host {
 	p.mu.Lock()
@@ -109,7 +119,7 @@ func (p *Proxy) Serve(listeners []net.Listener) {
 	serve := func(do func() error) {
 		all.Go(func() {
 			if err := do(); err != nil && !errors.Is(err, net.ErrClosed) {
-				p.broken(fmt.Errorf("agency's proxy ended: %w", err))
+				p.Broken(fmt.Errorf("agency's proxy ended: %w", err))
 			}
 		})
 	}
@@ -128,12 +138,12 @@ func (p *Proxy) Serve(listeners []net.Listener) {
 	all.Wait()
 }
 
-// broken records why the proxy does not work.
-func (p *Proxy) broken(err error) {
+// Broken records why the proxy does not work.
+func (p *Proxy) Broken(err error) {
 	p.mu.Lock()
 	p.use.Problem = err.Error()
 	p.mu.Unlock()
-	p.changed()
+	p.changed(true)
 }
 
 // refused is why a host is not reached.
@@ -167,8 +177,8 @@ func (p *Proxy) refuse(address, entry, format string, args ...any) error {
 		p.use.Refused = append(p.use.Refused, agency.Refusal{Host: r.address, Reason: r.reason, Entry: entry, At: time.Now().UTC(), Count: 1})
 	}
 	p.mu.Unlock()
-	if fresh {
-		p.changed()
+	if fresh || known {
+		p.changed(fresh)
 	}
 	return r
 }

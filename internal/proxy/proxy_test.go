@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"agency"
 	"agency/internal/proxy"
 )
 
@@ -24,7 +25,7 @@ func start(t *testing.T, hosts ...string) (p *proxy.Proxy, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = proxy.New(hosts, func() {})
+	p = proxy.New(hosts, func(bool) {})
 	done := make(chan struct{})
 	go func() { defer close(done); p.Serve([]net.Listener{l}) }()
 	t.Cleanup(func() { _ = l.Close(); <-done })
@@ -160,11 +161,33 @@ func TestHeaderDoesNotChooseTheHost(t *testing.T) {
 	}
 }
 
+// A proxy that takes the place of another one reaches what that was allowed later, and counts on.
+func TestContinues(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	p, address := start(t, "a.example")
+	web := "web.localhost:" + port(t, server)
+	p.Continue(agency.NetworkUse{Hosts: []string{"a.example", web}, Refused: []agency.Refusal{{Host: "b.example:80", Count: 2}}})
+	for url, want := range map[string]int{"http://" + web: http.StatusOK, "http://b.example:80": http.StatusForbidden} {
+		resp, err := through(t, address, "").Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%s: got %s", url, resp.Status)
+		}
+	}
+	if use := p.Use(); !slices.Equal(use.Hosts, []string{"a.example", web}) || len(use.Refused) != 1 || use.Refused[0].Count != 3 {
+		t.Errorf("got %v", use)
+	}
+}
+
 // A proxy whose socket fails says so, and refuses connections.
 func TestSaysThatItEnded(t *testing.T) {
 	t.Parallel()
 	changed := make(chan struct{}, 1)
-	p := proxy.New([]string{"a.example"}, func() { changed <- struct{}{} })
+	p := proxy.New([]string{"a.example"}, func(bool) { changed <- struct{}{} })
 	go p.Serve([]net.Listener{failing{}})
 	<-changed
 	if got := p.Use().Problem; !strings.Contains(got, "agency's proxy ended: no more") {

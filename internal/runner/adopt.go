@@ -96,6 +96,9 @@ func (w *wrapper) adopt() error {
 		w.launch.TimeLimit = max(w.launch.TimeLimit-time.Since(w.start.StartedAt), time.Second)
 	}
 	close(w.started)
+	if w.proxy != nil {
+		go w.serveHeld()
+	}
 	go w.awaitHeld()
 	go w.speech.begin()
 	w.client.started(w.start, nil)

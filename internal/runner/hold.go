@@ -17,7 +17,7 @@ import (
 
 // heldFile holds the exit status of a runner in the mode protocol. Such a runner outlives a wrapper
 // that is killed, and the next wrapper is not its parent, so a holder waits for it: a process that
-// does nothing else.
+// does nothing else, but for keeping the listeners of its network.
 const heldFile = "held.json"
 
 // heldToken is the variable with the token of the attempt in the environment of a holder, for the next
@@ -40,15 +40,17 @@ func Hold(attemptDir string, argv []string) int {
 		fmt.Fprintln(os.Stderr, "agency: error:", err)
 		return agency.ExitError
 	}
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: agency.Environ(os.Environ()).Without(heldToken), Files: []uintptr{0, 1, 2}})
+	files, given, err := programFiles()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agency: error: hold the network:", err)
+		return agency.ExitError
+	}
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: agency.Environ(os.Environ()).Without(heldToken), Files: files})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "agency: error: start %s: %v\n", argv[0], err)
 		return codeNotExecutable
 	}
-	// The program has the files now: the holder keeps neither its input open nor its output.
-	for fd := range 3 {
-		_ = unix.Close(fd)
-	}
+	given()
 	for {
 		var status unix.WaitStatus
 		got, err := unix.Wait4(-1, &status, 0, nil)
@@ -61,6 +63,7 @@ func Hold(attemptDir string, argv []string) int {
 			if err == nil {
 				err = file.WriteDurable(filepath.Join(attemptDir, heldFile), data)
 			}
+			_ = removeHeld(attemptDir)
 			if err != nil {
 				return agency.ExitError
 			}
@@ -92,5 +95,6 @@ func Held(attemptDir string, start *agency.Start, kind agency.RunnerKind) *agenc
 		exit.EndedAt = info.ModTime().UTC()
 	}
 	exit.ExitCode, exit.Signal = status{wait: wait}.code()
+	exit.Network, _ = readUse(attemptDir) // without it, the record keeps what the daemon was told
 	return exit
 }

@@ -29,10 +29,10 @@ const (
 // marks; elsewhere, those that stayed in its group). If the program cannot be started, fails, or is
 // not done in time, RunSetup returns an error that continues the word "setup". newProxy makes the
 // proxy of a setup with hosts.
-func RunSetup(ctx context.Context, marked []string, s agency.SetupCommand, serving Serving, newProxy func(hosts []string, changed func()) Proxy) error {
+func RunSetup(ctx context.Context, marked []string, s agency.SetupCommand, serving Serving, newProxy func(hosts []string, changed func(news bool)) Proxy) error {
 	network := &setupNetwork{}
 	if s.Hosts != nil {
-		if err := network.open(newProxy(s.Hosts, func() {})); err != nil {
+		if err := network.open(newProxy(s.Hosts, func(bool) {})); err != nil {
 			return fmt.Errorf("cannot be started: %w", err)
 		}
 		defer network.close()

@@ -36,7 +36,6 @@ func (n *setupNetwork) serve() {
 	go func() {
 		defer close(n.served)
 		listeners, err := receiveListeners(n.own)
-		_ = n.own.Close()
 		n.listeners <- listeners
 		if err == nil {
 			n.proxy.Serve(listeners)

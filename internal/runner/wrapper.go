@@ -87,7 +87,10 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 				w.relay = parts.Relay(&w.launch)
 			}
 			if parts.Proxy != nil && launch.Hosts != nil {
-				w.proxy = parts.Proxy(launch.Hosts, func() { w.client.network() })
+				w.proxy = parts.Proxy(launch.Hosts, w.used)
+				if launch.Mode == agency.ModeProtocol {
+					w.keepUse()
+				}
 			}
 			if err == nil {
 				return w.run()
@@ -107,8 +110,9 @@ type Parts struct {
 	// Relay returns what passes the requests of a runner in a sandbox to the daemon.
 	Relay func(*agency.Launch) Relay
 	// Proxy returns the proxy of a runner that reaches these hosts. changed is to be called when its
-	// Use has changed.
-	Proxy func(hosts []string, changed func()) Proxy
+	// Use has changed, before the runner hears of it: by news, or only by how often it was refused what
+	// it was refused before.
+	Proxy func(hosts []string, changed func(news bool)) Proxy
 }
 
 // Observer receives what a runner shows of itself. One goroutine at a time calls it. It must be
@@ -125,6 +129,7 @@ type wrapper struct {
 	signals       chan os.Signal
 	observer      Observer      // may be nil
 	proxy         Proxy         // nil unless the runner reaches hosts through one
+	kept          *keptUse      // of the proxy, for the next wrapper; nil when none would follow
 	relay         Relay         // nil unless the runner reaches the daemon through one
 	limits        *limit.Kept   // nil unless the runner has limits
 	speaker       *Speaker      // nil unless the mode is protocol
@@ -194,6 +199,7 @@ func (w *wrapper) run() int {
 	}
 	close(w.over)
 	w.endRelay()
+	w.endNetwork()
 	w.force(exit)
 	select {
 	case <-w.clientDone: // refused for good

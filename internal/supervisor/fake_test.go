@@ -231,6 +231,7 @@ func (f *fakeTmux) Socket() string { return "/tmp/tmux-1000/default" }
 type fakeHarness struct {
 	FindExecFunc func() error
 	BuildFunc    func(r agency.CommandRequest, c *agency.Command)
+	BuildErr     error
 	// FilesFunc and ReadFileFunc replace the agent's own files.
 	FilesFunc    func(*agency.AgentState) []string
 	ReadFileFunc func(path string, s *agency.AgentState) []agency.Evidence
@@ -252,7 +253,7 @@ func (h *fakeHarness) Build(r agency.CommandRequest) (agency.Command, error) {
 	if h.BuildFunc != nil {
 		h.BuildFunc(r, &c)
 	}
-	return c, nil
+	return c, h.BuildErr
 }
 
 func (h *fakeHarness) Files(_ agency.RunnerKind, s *agency.AgentState, _ *agency.Process) []string {

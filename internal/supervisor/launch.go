@@ -120,9 +120,6 @@ func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation st
 	if resume && r.Attempt.Mode == agency.ModeProtocol {
 		l.resumes = conversation
 	}
-	if err := fitsProtocol(r); err != nil {
-		return err
-	}
 	command, err := la.harness.Build(req)
 	if err != nil {
 		return err
@@ -388,17 +385,4 @@ func (la *launcher) checkTmux(ctx context.Context) error {
 	}
 	la.tmuxFine.Store(true)
 	return nil
-}
-
-// fitsProtocol refuses what a wrapper that takes the place of another one could not continue.
-func fitsProtocol(r *agency.Run) error {
-	switch {
-	case r.Attempt.Mode != agency.ModeProtocol:
-		return nil
-	case r.Sandbox.Network == agency.NetworkAllow:
-		return agency.Errorf(agency.CodeSpecInvalid, "the mode protocol does not work with the network allow: its proxy would end with a wrapper that is killed").
-			WithHint("--network full or --network none, or --mode terminal")
-	default:
-		return nil
-	}
 }

@@ -85,19 +85,13 @@ func TestModeOfAnAgentThatBegins(t *testing.T) {
 func TestModeThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		then       func(w *world, id agency.RunID)
+		then       func(w *world)
 		says, hint string
 	}{
-		"a proxy": {func(w *world, id agency.RunID) {
-			_, err := w.store.ChangeRun(w.t.Context(), id, func(r *agency.Run) ([]agency.EventDraft, error) {
-				r.Sandbox.Network = agency.NetworkAllow
-				return nil, nil
-			})
-			if err != nil {
-				w.t.Fatal(err)
-			}
-		}, "fix-login stays in the mode terminal: the mode protocol does not work", "for a new run: --network"},
-		"no conversation": {func(w *world, _ agency.RunID) {
+		"no protocol": {func(w *world) {
+			w.harness.BuildErr = agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of cat").WithHint("--mode terminal")
+		}, "fix-login stays in the mode terminal: agency does not speak a protocol of cat", "for a new run: --mode terminal"},
+		"no conversation": {func(w *world) {
 			w.harness.BuildFunc = func(_ agency.CommandRequest, c *agency.Command) { c.ConversationID = "" }
 		}, "fix-login has no conversation", "agency run --mode protocol"},
 	} {
@@ -105,7 +99,7 @@ func TestModeThatDoesNotFit(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			r, _ := w.started("fix-login")
-			test.then(w, r.ID)
+			test.then(w)
 			req := w.resumeRequest("fix-login")
 			req.Mode = agency.ModeProtocol
 			_, err := w.sup.ResumeRun(t.Context(), req)

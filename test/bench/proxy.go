@@ -39,7 +39,7 @@ func measureProxy(ctx context.Context, b *bench) error {
 	}
 	defer func() { _ = listener.Close() }()
 	address := "localhost:" + port
-	go proxy.New([]string{address}, func() {}).Serve([]net.Listener{listener})
+	go proxy.New([]string{address}, func(bool) {}).Serve([]net.Listener{listener})
 
 	through := &url.URL{Scheme: "http", Host: listener.Addr().String()}
 	sides := []func(*http.Request) (*url.URL, error){nil, http.ProxyURL(through)}

@@ -3,6 +3,7 @@ package crash_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // replaced when it is killed.
 func conversations() []operation {
 	said := []string{"speech.intended", "speech.written", "speech.kept"}
-	return []operation{
+	return slices.Concat(refusals(), []operation{
 		{
 			name:    "run in its protocol",
 			points:  said,
@@ -52,7 +53,50 @@ func conversations() []operation {
 			command: []string{"mode", "target", "terminal", "--when", "now"},
 			done:    func(r *runView) bool { return r.State == "running" && r.Attempt == 2 && r.Mode == "terminal" },
 		},
+	})
+}
+
+// refusals are what an agent in its own protocol and a sandbox does with its network.
+func refusals() []operation {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		return nil
 	}
+	return []operation{{
+		name:   "refusal in its protocol",
+		points: []string{"network.kept"},
+		repo: func(w *world) {
+			agent, err := filepath.Abs("../agent/acp.sh")
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.configure(fmt.Sprintf("[sandbox]\nread = [%q]\n[runners.custom.goose]\nexec = \"sh\"\ndefault_args = [%q]\nprotocol = \"acp\"\n", agent, agent))
+		},
+		prepare: func(w *world) {
+			w.must("run", "--runner", "goose", "--sandbox", "process", "--network", "allow", "--name", "target", "--prompt", "make it")
+			w.must("wait", "target", "--for", "needs-input", "--timeout", "60s")
+			w.must("answer", "target", "allow")
+			w.must("wait", "target", "--for", "waiting", "--timeout", "60s")
+			if err := os.WriteFile(filepath.Join(w.target().Worktree, "work.txt"), []byte("precious\n"), 0o600); err != nil {
+				w.t.Fatal(err)
+			}
+			w.also = w.countsRefusals
+		},
+		command: []string{"send", "target", "fetch a.example"},
+		done:    isRunning,
+	}}
+}
+
+// countsRefusals says so when the live agent of the target was refused a host, and the record does
+// not know it.
+func (w *world) countsRefusals() []string {
+	target := w.target()
+	if target == nil || target.State != "running" || target.RemovedAt != nil || !slices.ContainsFunc(heardBy(target), func(line string) bool { return strings.HasPrefix(line, "fetched a.example") }) {
+		return nil
+	}
+	if shown := w.must("show", "target"); !strings.Contains(shown, "--host a.example") {
+		return []string{"the record does not have what the agent was refused: " + shown}
+	}
+	return nil
 }
 
 // useProtocol configures a scripted Claude Code.
@@ -134,5 +178,5 @@ func isAnswered(r *runView) bool {
 
 // inWrapper reports whether a point is one of the wrapper, and not of the daemon or a client.
 func inWrapper(point string) bool {
-	return strings.HasPrefix(point, "wrapper.") || strings.HasPrefix(point, "speech.")
+	return strings.HasPrefix(point, "wrapper.") || strings.HasPrefix(point, "speech.") || strings.HasPrefix(point, "network.")
 }

@@ -49,7 +49,7 @@ var sample = []string{
 	"merge --undo into a checkout/unland.moved/daemon", "merge with checks/check.started/check", "merge with checks/check.recorded/daemon",
 	"merge and remove/remove.saved/daemon", "answer in its protocol/speech.intended/wrapper", "another wrapper/replace.begun/daemon",
 	"another mode/stop.ended/daemon", "another mode/wrapper.launched/wrapper", "another mode/resume.begun/daemon",
-	"rotation of a conversation/speech.checkpointed/wrapper",
+	"rotation of a conversation/speech.checkpointed/wrapper", "refusal in its protocol/network.kept/wrapper",
 }
 
 // TestMatrix kills each victim at each point of each operation.

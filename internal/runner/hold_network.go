@@ -1,0 +1,199 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agency"
+	"agency/internal/socket"
+)
+
+// A runner in the mode protocol outlives a wrapper that is killed, and with it the proxy. So its
+// holder keeps the listeners of its sandbox's network, and gives duplicates of them to each wrapper
+// that asks. What connects while there is none waits until the next one accepts it.
+
+// The socket on which a holder is asked. It is a file in a folder that no sandbox has: the name of a
+// socket without a file would be found by every agent that has the network of the machine.
+const (
+	heldFolder = "wrapper" // that of the heartbeat
+	heldSocket = "network.sock"
+)
+
+// heldNetwork is the number of the open file by which a holder gets that socket, if its program has a
+// network to hold. The program gets another socket in its place.
+const heldNetwork = 3
+
+// passLimit is how long a wrapper may take to read what a holder gives it.
+const passLimit = 5 * time.Second
+
+// connectHeld is connectNetwork for a runner that has a holder.
+func (w *wrapper) connectHeld(attr *syscall.ProcAttr) (done func(started bool), err error) {
+	listening, err := listenHeld(w.launch.AttemptDir)
+	if err != nil {
+		return nil, fmt.Errorf("make the socket of the network: %w", err)
+	}
+	attr.Files = append(attr.Files, listening.Fd())
+	return func(started bool) {
+		_ = listening.Close()
+		if started {
+			go w.serveHeld()
+		}
+	}, nil
+}
+
+// listenHeld opens the socket on which a holder is to be asked.
+func listenHeld(attemptDir string) (*os.File, error) {
+	folder := filepath.Join(attemptDir, heldFolder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	if err := removeHeld(attemptDir); err != nil {
+		return nil, err
+	}
+	path, done, err := socket.Short(folder, heldSocket)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close() }()
+	listener, ok := l.(*net.UnixListener)
+	if !ok {
+		return nil, errors.New("it is not a unix socket")
+	}
+	listener.SetUnlinkOnClose(false) // the holder listens on
+	return listener.File()
+}
+
+// removeHeld removes the socket on which a holder was asked.
+func removeHeld(attemptDir string) error {
+	err := os.Remove(filepath.Join(attemptDir, heldFolder, heldSocket))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// serveHeld serves what the sandbox of a held runner listens on, when the holder has it.
+func (w *wrapper) serveHeld() {
+	listeners, err := askHolder(w.launch.AttemptDir)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.ECONNREFUSED):
+		// The sandbox ended before it listened, or its holder has ended.
+	case err != nil:
+		w.proxy.Broken(fmt.Errorf("agency's proxy did not get the sockets of the sandbox: %w", err))
+	default:
+		w.client.network()
+		w.proxy.Serve(listeners)
+	}
+}
+
+// askHolder returns the listeners that a holder keeps. It waits until the sandbox has passed them, or
+// has ended.
+func askHolder(attemptDir string) ([]net.Listener, error) {
+	path, done, err := socket.Short(filepath.Join(attemptDir, heldFolder), heldSocket)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
+	defer cancel()
+	conn, err := socket.Dial(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	files, err := filesFrom(conn)
+	if err != nil {
+		return nil, err
+	}
+	return listenersOf(files)
+}
+
+// endNetwork removes what is left of the network of a runner that has ended, and its holder.
+func (w *wrapper) endNetwork() {
+	if w.proxy != nil && w.launch.Mode == agency.ModeProtocol {
+		_ = removeHeld(w.launch.AttemptDir)
+	}
+}
+
+// inherited reports whether this process got an open file from the one that started it: all that it
+// opens itself is closed in its children.
+func inherited(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err == nil && flags&unix.FD_CLOEXEC == 0
+}
+
+// programFiles returns the first files for the program of a holder; it inherits later ones, the ports of
+// a container. given is called when the program has them: the holder keeps neither its input open nor
+// its output. With a network to hold, the program gets a socket for its listeners in the place of the
+// holder's, and given keeps what it passes.
+func programFiles() (files []uintptr, given func(), err error) {
+	files = []uintptr{0, 1, 2}
+	keep := func() {}
+	if inherited(heldNetwork) {
+		asked := os.NewFile(heldNetwork, heldSocket)
+		l, err := net.FileListener(asked)
+		if err != nil {
+			return nil, nil, err
+		}
+		own, theirs, err := passingPair()
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, theirs.Fd())
+		keep = func() {
+			_, _ = asked.Close(), theirs.Close()
+			go keepListeners(own, l)
+		}
+	}
+	return files, func() {
+		for fd := range 3 {
+			_ = unix.Close(fd)
+		}
+		keep()
+	}, nil
+}
+
+// keepListeners takes what a sandbox passes, and gives it to each process of this user that connects.
+// What connected before waits until the sandbox has passed it.
+func keepListeners(own *os.File, l net.Listener) {
+	files, err := receiveFiles(own)
+	if err != nil { // it has ended: so does all that waits
+		_ = l.Close()
+		return
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			time.Sleep(passLimit) // out of files or memory: the next wrapper waits
+			continue
+		}
+		giveFiles(conn, files)
+	}
+}
+
+// giveFiles passes files to a process of this user.
+func giveFiles(conn net.Conn, files []int) {
+	defer func() { _ = conn.Close() }()
+	passing, ok := conn.(*net.UnixConn)
+	peer, err := socket.PeerOf(conn)
+	if !ok || err != nil || peer.UID != os.Getuid() {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(passLimit))
+	_, _, _ = passing.WriteMsgUnix([]byte{byte(len(files))}, unix.UnixRights(files...), nil)
+}
