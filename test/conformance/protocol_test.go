@@ -70,6 +70,7 @@ func TestProtocolACP(t *testing.T) {
 				"kill daemon":  protocolKillDaemon,
 				"stop":         protocolStop,
 				"picture":      protocolPicture,
+				"sandbox":      protocolSandbox,
 				"resumed":      map[bool]state{true: protocolLost, false: protocolResumed}[runner == "gemini"],
 			})
 		})
@@ -330,13 +331,10 @@ func (f *fixture) killWrapper(run api.Run) {
 	})
 }
 
-// The wrapper is killed at each step: while the model works, while a request is open, and after the
-// answer. The agent and its conversation continue, and hear everything once.
-// The next wrapper finds a sandbox and its agent, too.
+// The next wrapper finds a sandbox and its agent, too, which reaches its model through that wrapper.
 func protocolSandbox(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, []modelserver.Turn{touch, {Text: "It is made."}})
-	f.addConfig("[sandbox]\nenv = [\"SCRIPTED_KEY\"]\n")
-	run := f.start(a, append([]string{"--mode", "protocol", "--sandbox", "process", "--memory", "8g"}, a.speaks...)...)
+	f := newProxied(t, binary, &a, []modelserver.Turn{touch, {Text: "It is made."}})
+	run := f.start(a, slices.Concat([]string{"--mode", "protocol", "--sandbox", "process", "--network", "allow", "--memory", "8g"}, throughProxy, a.speaks)...)
 	tl := f.watch(run)
 	tl.await(agency.NeedsInput)
 	f.killWrapper(run)
@@ -349,6 +347,8 @@ func protocolSandbox(t *testing.T, binary string, a agent) {
 	f.checkGone(run.ID)
 }
 
+// The wrapper is killed at each step: while the model works, while a request is open, and after the
+// answer. The agent and its conversation continue, and hear everything once.
 func protocolKillWrapper(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f, run, tl := speak(t, binary, a, modelserver.Turn{Text: "I make it.", Shell: "touch made.txt", Leave: true, Gate: gate}, modelserver.Turn{Text: "It is made."}, modelserver.Turn{Text: "Good night."})

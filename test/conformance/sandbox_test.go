@@ -25,16 +25,10 @@ func TestSandboxed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			binary, a := installed(t, name)
-			// The name is not one that a machine resolves, so that only the proxy finds the model.
-			home := a.home
-			a.home = func(t *testing.T, dir, repo, url string) []string {
-				return home(t, dir, repo, strings.Replace(url, "127.0.0.1", "model.localhost", 1))
-			}
-			f := newFixture(t, binary, a, greeting())
-			f.addConfig("[sandbox]\nhosts = [\"" + strings.Replace(strings.TrimPrefix(f.model.URL, "http://"), "127.0.0.1", "model.localhost", 1) + "\"]\nenv = [\"SCRIPTED_KEY\"]\n")
+			f := newProxied(t, binary, &a, greeting())
 			spec := filepath.Join(f.dir, "spec.json")
 			write(t, spec, fmt.Sprintf(`{"prompt": {}, "runner": {"kind": %q, "dangerously_skip_permissions": true}}`, name))
-			run := f.start(a, "--spec", spec, "--headless", "--sandbox", "process", "--network", "allow", "--env", "NO_PROXY=127.0.0.1", "--env", "no_proxy=127.0.0.1")
+			run := f.start(a, append([]string{"--spec", spec, "--headless", "--sandbox", "process", "--network", "allow"}, throughProxy...)...)
 			ended, exit := f.wait(run)
 			if exit != 0 || ended.Status != agency.ReadyForReview || ended.Summary != "greeted" { // its own report
 				t.Fatalf("exit %d, %s %s", exit, ended.Status, ended.Summary)
@@ -47,6 +41,20 @@ func TestSandboxed(t *testing.T) {
 		})
 	}
 }
+
+// newProxied is newFixture for an agent that reaches its model through agency's proxy alone: the name of
+// the model is not one that a machine resolves.
+func newProxied(t *testing.T, binary string, a *agent, scenario modelserver.Scenario) *fixture {
+	named := func(url string) string { return strings.Replace(url, "127.0.0.1", "model.localhost", 1) }
+	home := a.home
+	a.home = func(t *testing.T, dir, repo, url string) []string { return home(t, dir, repo, named(url)) }
+	f := newFixture(t, binary, *a, scenario)
+	f.addConfig("[sandbox]\nhosts = [\"" + named(strings.TrimPrefix(f.model.URL, "http://")) + "\"]\nenv = [\"SCRIPTED_KEY\"]\n")
+	return f
+}
+
+// throughProxy are the flags with which an agent uses the proxy for names of this machine too.
+var throughProxy = []string{"--env", "NO_PROXY=127.0.0.1", "--env", "no_proxy=127.0.0.1"}
 
 // greeting is a turn in which an agent writes a file, commits it and reports.
 func greeting() modelserver.Scenario {
