@@ -60,6 +60,9 @@ func CreateBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
+	if _, err := dir.Lstat(name); err == nil { // a look spares writing all of the data first
+		return fmt.Errorf("create %s: %w", filepath.Join(root, rel), fs.ErrExist)
+	}
 	if err := put(dir, name, data, perm, true, dir.Link); err != nil {
 		return fmt.Errorf("create %s: %w", filepath.Join(root, rel), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"agency/internal/file"
 )
@@ -33,6 +34,23 @@ func TestBeneath(t *testing.T) {
 		}
 	}
 	wantNames(t, filepath.Join(root, "a", "b"), "c")
+}
+
+// Where a file has the name already, nothing is written, however much there is to write.
+func TestCreateBeneathLooksFirst(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	mustWrite(t, filepath.Join(root, "f"), "old")
+	before := time.Unix(1, 0)
+	check(t, os.Chtimes(root, before, before))
+	if err := file.CreateBeneath(root, "f", []byte("new"), 0o644); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error is %v, want fs.ErrExist", err)
+	}
+	info, err := os.Stat(root)
+	check(t, err)
+	if !info.ModTime().Equal(before) {
+		t.Error("the folder has changed")
+	}
 }
 
 // No name and no link may lead out of the root, and none is followed inside it.
