@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/plain"
 )
 
 // attach copies files into a worktree, and returns the text of the message with their names in the
@@ -26,7 +28,7 @@ func attach(worktree, text string, files []agency.Attachment) (with string, path
 	names := make([]string, len(files))
 	for i, f := range files {
 		if names[i], err = addFile(worktree, f); err != nil {
-			return "", nil, asFileError(err)
+			return "", nil, asAttachError(err, "look what the agent has put there: ls -la %s", plain.ShellWord(filepath.Join(worktree, agency.DotDir)))
 		}
 	}
 	return attached(text, names), beneath(worktree, names), nil
@@ -38,6 +40,17 @@ func attached(text string, names []string) string {
 		return text
 	}
 	return strings.TrimLeft(strings.TrimRight(text, "\n")+"\n\nAttached: "+strings.Join(names, ", "), "\n")
+}
+
+// asAttachError returns the error about a file that cannot be attached. The hint is the way out where
+// its place, or that of its folder, is taken or gone.
+func asAttachError(err error, hint string, args ...any) error {
+	switch {
+	case errors.Is(err, file.ErrNotRegular), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		return agency.Errorf(agency.CodeInvalidPath, "attach a file: %w", err).WithHint(hint, args...)
+	default:
+		return asFileError(err)
+	}
 }
 
 // beneath returns the paths of what is in a worktree.
@@ -81,15 +94,23 @@ const mostCopies = 1000
 func addFile(worktree string, f agency.Attachment) (string, error) {
 	for n := 1; n <= mostCopies; n++ {
 		name := numbered(f, n)
-		err := file.CreateBeneath(worktree, name, f.Content, 0o644)
-		if !errors.Is(err, fs.ErrExist) {
+		if err := putFile(worktree, name, f.Content); !errors.Is(err, fs.ErrExist) {
 			return name, err
-		}
-		there, err := file.ReadBeneath(worktree, name, int64(len(f.Content))+1)
-		if err == nil && bytes.Equal(there, f.Content) {
-			return name, nil
 		}
 	}
 	return "", agency.Errorf(agency.CodeInvalidState, "%s has %d files of the name %s", filepath.Join(worktree, agency.FilesDir), mostCopies, f.PlainName()).
 		WithHint("attach it under another name")
+}
+
+// putFile makes a file in a worktree, unless it is there already. The error is fs.ErrExist when
+// something else has its name.
+func putFile(worktree, name string, content []byte) error {
+	err := file.CreateBeneath(worktree, name, content, 0o644)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if there, readErr := file.ReadBeneath(worktree, name, int64(len(content))); readErr == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	return err
 }

@@ -59,8 +59,8 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 				return err
 			}
 			for i, f := range p.Files {
-				if err := file.WriteBeneath(p.run.Worktree, l.files[i], f.Content, 0o644); err != nil {
-					return asFileError(err)
+				if err := putFile(p.run.Worktree, l.files[i], f.Content); err != nil {
+					return asAttachError(err, "attach it under another name, or take what is there out of the commit that the run starts from: git rm -r -- %s", agency.FilesDir)
 				}
 			}
 			if err := l.prepareGit(); err != nil {
