@@ -39,7 +39,11 @@ func attached(text string, names []string) string {
 	if len(names) == 0 {
 		return text
 	}
-	return strings.TrimLeft(strings.TrimRight(text, "\n")+"\n\nAttached: "+strings.Join(names, ", "), "\n")
+	line := "Attached: " + strings.Join(names, ", ")
+	if text = strings.TrimRight(text, "\n"); text == "" {
+		return line
+	}
+	return text + "\n\n" + line
 }
 
 // asAttachError returns the error about a file that cannot be attached. The hint is the way out where

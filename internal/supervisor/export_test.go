@@ -11,6 +11,7 @@ var (
 	RunnerEnv   = runnerEnv
 	MetaYAML    = metaYAML
 	Fingerprint = fingerprint
+	Attached    = attached
 
 	CheckFlagReason = checkFlagReason
 )
