@@ -71,7 +71,9 @@ func uniqueNames(files []agency.Attachment) []string {
 	names := make([]string, 0, len(files))
 	for _, f := range files {
 		for n := 1; ; n++ {
-			if name := numbered(f, n); !slices.Contains(names, name) {
+			name := numbered(f, n)
+			same := func(other string) bool { return strings.EqualFold(name, other) } // to the file systems of macOS
+			if !slices.ContainsFunc(names, same) {
 				names = append(names, name)
 				break
 			}

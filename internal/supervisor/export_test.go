@@ -11,6 +11,7 @@ var (
 	RunnerEnv   = runnerEnv
 	MetaYAML    = metaYAML
 	Fingerprint = fingerprint
+	UniqueNames = uniqueNames
 	Attached    = attached
 
 	CheckFlagReason = checkFlagReason
