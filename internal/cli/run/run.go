@@ -139,15 +139,15 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 	case o.attach && !o.OnTerminal():
 		return agency.Errorf(agency.CodeUsage, "--attach needs a terminal").WithHint("start the run without it, then: agency attach RUN")
 	}
+	files, err := attachments(o.Deps, o.with) // before the user writes the task in an editor
+	if err != nil {
+		return err
+	}
 	spec, err := o.materialise(cmd)
 	if err != nil {
 		return err
 	}
 	if _, err := o.Config(); err != nil {
-		return err
-	}
-	files, err := attachments(o.Deps, o.with)
-	if err != nil {
 		return err
 	}
 	resp, err := command.Call(ctx, o.Deps, api.CreateRun, api.CreateRunRequest{Spec: spec, Files: files, Dir: o.Dir, Env: o.Env, Config: o.CallerConfig()})
