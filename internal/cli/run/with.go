@@ -14,6 +14,9 @@ const withUsage = "copy a `FILE`, such as a picture, into the worktree for the a
 func attachments(d *command.Deps, paths []string) ([]agency.Attachment, error) {
 	files, size := make([]agency.Attachment, 0, len(paths)), 0
 	for _, path := range paths {
+		if path == "" {
+			return nil, agency.Errorf(agency.CodeUsage, "--with is empty").WithHint("name a file: --with screen.png")
+		}
 		f, err := command.OpenRegular(d.Absolute(path))
 		if err != nil {
 			return nil, agency.Errorf(agency.CodeInvalidPath, "attach %s: %w", path, err).WithHint("%s", lookBeside(d, path))
