@@ -54,7 +54,7 @@ func CheckAttachments(files []Attachment) error {
 	}
 	if size > AttachmentsLimit {
 		return Errorf(CodeUsage, "the attached files have more than %d MiB together", AttachmentsLimit>>20).
-			WithHint("copy them into the worktree, and name their paths in the message")
+			WithHint("name their paths in the text instead; an agent in a sandbox reads only what is in its worktree")
 	}
 	return nil
 }
