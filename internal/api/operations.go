@@ -149,7 +149,7 @@ files come at once. passed false: read why with check_log. timed_out: the checks
 		Help: "Type a message into a run's agent and press Enter.",
 		Errors: []agency.Code{
 			agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState,
-			agency.CodeInputRefused, agency.CodeTmuxSessionNotFound,
+			agency.CodeInvalidPath, agency.CodeInputRefused, agency.CodeTmuxSessionNotFound,
 		},
 		Example: `{"run": "fix-login", "text": "Use the new library."}`,
 		Tool: &Tool{Name: "run_send", Required: []string{"run", "text"}, Optional: []string{"prompt_id"}, Help: `Type a message into a run's agent and press Enter. Refused while the run shows a dialog (run_answer), is headless or has ended, or the

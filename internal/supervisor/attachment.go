@@ -47,14 +47,14 @@ func attached(text string, names []string) string {
 }
 
 // asAttachError returns the error about a file that cannot be attached. The hint is the way out where
-// its place, or that of its folder, is taken or gone.
+// its place, or that of its folder, is taken, gone or closed.
 func asAttachError(err error, hint string, args ...any) error {
-	switch {
-	case errors.Is(err, file.ErrNotRegular), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
-		return agency.Errorf(agency.CodeInvalidPath, "attach a file: %w", err).WithHint(hint, args...)
-	default:
-		return asFileError(err)
+	for _, reason := range []error{file.ErrNotRegular, syscall.ENOTDIR, fs.ErrExist, fs.ErrNotExist, fs.ErrPermission} {
+		if errors.Is(err, reason) {
+			return agency.Errorf(agency.CodeInvalidPath, "attach a file: %w", err).WithHint(hint, args...)
+		}
 	}
+	return asFileError(err)
 }
 
 // beneath returns the paths of what is in a worktree.
