@@ -30,7 +30,8 @@ such as a shell script, accepts at most 4095 bytes a line (1023 on macOS): agenc
 line. The text can have several lines; --file or standard input (also TEXT -) gives a long one.
 
 --with copies a file, such as a picture, into .agency/files of the worktree, and the message
-names it. In the mode protocol agents look at pictures with the message.
+names it. In the mode protocol agents look at pictures with the message. A message with files needs
+no text: TEXT "" is none, and on a terminal it can be left out.
 
 "delivered" means that agency saw the agent accept the message: the agent reported a prompt, or its
 input box is empty and it works. In the mode protocol agency types nothing: the agent acknowledges

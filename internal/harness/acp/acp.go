@@ -355,8 +355,8 @@ func marker(id string) map[string]any {
 func sayMessage(at protocol.Place, id, text string, files []string) []byte {
 	prompt := []any{map[string]any{"type": "text", "text": text}}
 	for _, path := range files {
-		at := url.URL{Scheme: "file", Path: path}
-		link := map[string]any{"type": "resource_link", "uri": at.String(), "name": filepath.Base(path)}
+		uri := url.URL{Scheme: "file", Path: path}
+		link := map[string]any{"type": "resource_link", "uri": uri.String(), "name": filepath.Base(path)}
 		if kind := protocol.ImageType(path); kind != "" {
 			link["mimeType"] = kind
 		}
