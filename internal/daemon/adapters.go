@@ -136,19 +136,10 @@ func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {
 func (attempts) CPU(p agency.Process) time.Duration { return runner.CPU(p) }
 
 func (attempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
-	var l interface {
-		io.ReadCloser
-		Offset() int64
-		GoTo(offset int64) error
+	if offset != nil {
+		since = time.Time{}
 	}
-	switch {
-	case stream == "wire": // it has no times
-		l, err = runner.OpenWire(dir)
-	case offset != nil:
-		l, err = runner.OpenLog(dir, stream, time.Time{})
-	default:
-		l, err = runner.OpenLog(dir, stream, since)
-	}
+	l, err := runner.OpenLog(dir, stream, since)
 	if err != nil {
 		return nil, 0, err
 	}

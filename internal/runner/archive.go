@@ -15,10 +15,10 @@ import (
 	"agency/internal/file"
 )
 
-// archiveDir is where the beginnings of the files of a conversation are, compressed.
+// archiveDir is where the beginnings of the files are that grow with a conversation, compressed.
 const archiveDir = "archive"
 
-// segment is a file of the archive: the bytes of one file of a conversation from begin up to end.
+// segment is a file of the archive: the bytes of one file from begin up to end.
 type segment struct {
 	path       string
 	begin, end int64
@@ -28,7 +28,7 @@ type segment struct {
 const segmentName = "%s-%016d-%016d.gz"
 
 // archive keeps the beginnings of the files that grow with a conversation, so that the disk gets them
-// back.
+// back. A file has a name in the folder of the attempt.
 type archive struct {
 	dir   string // of the attempt
 	limit int64  // of the segments of one file, in bytes; 0 means unlimited
@@ -41,10 +41,11 @@ func (a archive) segments(name string) ([]segment, error) {
 		return nil, fmt.Errorf("look into the archive: %w", err)
 	}
 	var all []segment
+	base := filepath.Base(name)
 	for _, e := range entries {
 		s := segment{path: filepath.Join(a.dir, archiveDir, e.Name())}
-		rest, ours := strings.CutPrefix(e.Name(), name)
-		if _, err := fmt.Sscanf(rest, "-%d-%d.gz", &s.begin, &s.end); ours && err == nil && e.Name() == fmt.Sprintf(segmentName, name, s.begin, s.end) {
+		rest, ours := strings.CutPrefix(e.Name(), base)
+		if _, err := fmt.Sscanf(rest, "-%d-%d.gz", &s.begin, &s.end); ours && err == nil && e.Name() == fmt.Sprintf(segmentName, base, s.begin, s.end) {
 			all = append(all, s)
 		}
 	}
@@ -74,7 +75,7 @@ func (a archive) add(name string, to int64) error {
 	if err := os.MkdirAll(filepath.Join(a.dir, archiveDir), 0o700); err != nil {
 		return err
 	}
-	s := segment{path: filepath.Join(a.dir, archiveDir, fmt.Sprintf(segmentName, name, from, to)), begin: from, end: to}
+	s := segment{path: filepath.Join(a.dir, archiveDir, fmt.Sprintf(segmentName, filepath.Base(name), from, to)), begin: from, end: to}
 	if err := s.fill(in); err != nil {
 		return fmt.Errorf("archive %s: %w", name, err)
 	}

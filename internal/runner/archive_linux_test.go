@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +35,7 @@ func TestArchiveWhileWritten(t *testing.T) {
 		}
 		wrote <- errors.Join(err, out.Close())
 	}()
-	in, err := runner.OpenWire(dir)
+	in, err := runner.OpenLog(dir, "wire", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestArchiveLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := runner.OpenWire(dir)
+	w, err := runner.OpenLog(dir, "wire", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // what the journal has after it.
 const checkpointFile = "checkpoint.json"
 
-// rotateEvery is after how many bytes the journal of a conversation is rotated. A wrapper that adopts
-// replays hardly more than that.
+// rotateEvery is after how many bytes the journal of a conversation is rotated, and the error output of
+// the agent. A wrapper that adopts replays hardly more than that.
 const rotateEvery = 4 << 20
 
 // checkpoint is the content of checkpointFile. The zero value is the beginning of a conversation.

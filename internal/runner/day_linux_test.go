@@ -92,7 +92,7 @@ func TestDay(t *testing.T) {
 		tail, _ := runner.Tail(f.launch.AttemptDir, "runner", 1000)
 		return strings.Contains(string(tail), last)
 	})
-	wire, err := runner.OpenWire(f.launch.AttemptDir)
+	wire, err := runner.OpenLog(f.launch.AttemptDir, "wire", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,43 +12,43 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/protocol"
 )
 
 // Log reads one log of an attempt, which may still be growing.
-type Log struct {
-	path   string
-	f      *os.File
-	offset int64 // of the next byte, counted from the first one ever written
+type Log interface {
+	// Read continues to read. It returns io.EOF at the present end, and may be called again for more.
+	Read(p []byte) (int, error)
+	// Offset returns the offset of the next byte that Read returns, counted from the first one ever
+	// written.
+	Offset() int64
+	// GoTo makes Read continue at an offset. If those bytes were dropped, it continues with the oldest
+	// that are left, after a line that reports the loss.
+	GoTo(offset int64) error
+	// Close closes the log.
+	Close() error
+
+	end() (int64, error) // the offset after the last byte
 }
 
-// OpenLog opens the log of a stream, "runner" (everything), "stdout" or "stderr", at the output since a
-// time, starting up to a second earlier; the zero time is the beginning. Read returns io.EOF at the
-// present end and may be called again for more. The caller closes it.
-func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
-	names := map[string]string{"runner": runnerLog, "stdout": stdoutLog, "stderr": stderrLog}
-	name, ok := names[stream]
-	if !ok {
-		return nil, fmt.Errorf("open log: there is no stream %q", stream)
-	}
-	dir := filepath.Join(attemptDir, logsDir)
-	l := &Log{path: filepath.Join(dir, name)}
-	err := l.open()
-	if errors.Is(err, unix.ELOOP) && stream == "stdout" { // on a terminal, stdout is a link to the only log
-		l.path = filepath.Join(dir, runnerLog)
-		err = l.open()
-	}
+// OpenLog opens the log of a stream: "runner" (everything), "stdout", "stderr", or "wire", what an agent
+// said in its own protocol. It begins with the output since a time, up to a second earlier; the zero time
+// is the beginning, and what is on the wire has no times. The caller closes it.
+func OpenLog(attemptDir, stream string, since time.Time) (Log, error) {
+	l, err := openStream(attemptDir, stream)
 	if err != nil {
 		return nil, fmt.Errorf("open log %s: %w", stream, err)
 	}
-	if since.IsZero() {
+	if since.IsZero() || stream == "wire" {
 		return l, nil
 	}
-	offset, found, err := findSince(filepath.Join(dir, indexFile), stream, since)
+	offset, found, err := findSince(filepath.Join(attemptDir, logsDir, indexFile), stream, since)
 	if err == nil && !found {
 		offset, err = l.end()
 	}
 	if err == nil {
-		err = l.seek(offset)
+		err = l.GoTo(offset)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open log %s: %w", stream, err), l.Close())
@@ -56,13 +56,25 @@ func OpenLog(attemptDir, stream string, since time.Time) (*Log, error) {
 	return l, nil
 }
 
-// Offset returns the offset of the next byte that Read returns, counted from the first one ever
-// written.
-func (l *Log) Offset() int64 { return l.offset }
-
-// GoTo makes Read continue at an offset. If those bytes were dropped, it continues with the oldest
-// that are left, and the first line reports the loss.
-func (l *Log) GoTo(offset int64) error { return l.seek(offset) }
+// openStream opens the log of a stream at its beginning.
+func openStream(attemptDir, stream string) (Log, error) {
+	if stream == "wire" {
+		return openArchived(attemptDir, protocol.WireFile)
+	}
+	names := map[string]string{"runner": runnerLog, "stdout": stdoutLog, "stderr": stderrLog}
+	name, ok := names[stream]
+	if !ok {
+		return nil, errors.New("there is no such stream")
+	}
+	if _, err := os.Lstat(filepath.Join(attemptDir, protocol.WireFile)); err == nil && stream == "stderr" {
+		return openArchived(attemptDir, stderrFile)
+	}
+	l, err := openFileLog(filepath.Join(attemptDir, logsDir, name))
+	if errors.Is(err, unix.ELOOP) && stream == "stdout" { // on a terminal, stdout is a link to the only log
+		return openFileLog(filepath.Join(attemptDir, logsDir, runnerLog))
+	}
+	return l, err
+}
 
 // Tail returns the last bytes of a log.
 func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
@@ -73,7 +85,7 @@ func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
 	defer func() { _ = l.Close() }()
 	end, err := l.end()
 	if err == nil {
-		err = l.seek(max(0, end-bytes))
+		err = l.GoTo(max(0, end-bytes))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the end of log %s: %w", stream, err)
@@ -81,10 +93,30 @@ func Tail(attemptDir, stream string, bytes int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(l, bytes))
 }
 
+// fileLog reads a log that the wrapper writes.
+type fileLog struct {
+	path   string
+	f      *os.File
+	offset int64 // of the next byte, counted from the first one ever written
+}
+
+// openFileLog opens such a log at its beginning.
+func openFileLog(path string) (Log, error) {
+	l := &fileLog{path: path}
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *fileLog) Offset() int64 { return l.offset }
+
+func (l *fileLog) GoTo(offset int64) error { return l.seek(offset) }
+
 // Read continues to read the log. When the file was replaced because it had become too long, Read
 // continues in the new one; what was dropped before it was read is missing, and the new file's
 // first line reports it.
-func (l *Log) Read(p []byte) (int, error) {
+func (l *fileLog) Read(p []byte) (int, error) {
 	for {
 		n, err := l.f.Read(p)
 		l.offset += int64(n)
@@ -111,12 +143,11 @@ func (l *Log) Read(p []byte) (int, error) {
 	}
 }
 
-// Close closes the log.
-func (l *Log) Close() error { return l.f.Close() }
+func (l *fileLog) Close() error { return l.f.Close() }
 
 // open opens the file at its beginning. It refuses links and does not wait for the writer of a
 // FIFO.
-func (l *Log) open() error {
+func (l *fileLog) open() error {
 	f, err := openRegular(l.path)
 	if err != nil {
 		return err
@@ -127,7 +158,7 @@ func (l *Log) open() error {
 
 // seek moves to an offset. For an offset that was dropped, it moves to the first line, which
 // reports the loss.
-func (l *Log) seek(offset int64) error {
+func (l *fileLog) seek(offset int64) error {
 	begin := make([]byte, 128)
 	n, err := l.f.ReadAt(begin, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -145,8 +176,7 @@ func (l *Log) seek(offset int64) error {
 	return nil
 }
 
-// end returns the offset after the last byte.
-func (l *Log) end() (int64, error) {
+func (l *fileLog) end() (int64, error) {
 	info, err := l.f.Stat()
 	if err != nil {
 		return 0, err
@@ -155,7 +185,7 @@ func (l *Log) end() (int64, error) {
 	return l.offset + info.Size() - at, err
 }
 
-func (l *Log) replaced() (bool, error) {
+func (l *fileLog) replaced() (bool, error) {
 	named, err := os.Lstat(l.path)
 	if err != nil {
 		return false, nil // removed with its run: the open file can still be read

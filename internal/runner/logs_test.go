@@ -12,7 +12,7 @@ import (
 	"agency/internal/runner"
 )
 
-func readAll(t *testing.T, l *runner.Log) string {
+func readAll(t *testing.T, l runner.Log) string {
 	t.Helper()
 	data, err := io.ReadAll(l)
 	if err != nil {
@@ -21,7 +21,7 @@ func readAll(t *testing.T, l *runner.Log) string {
 	return string(data)
 }
 
-func openLog(t *testing.T, dir, stream string, since time.Time) *runner.Log {
+func openLog(t *testing.T, dir, stream string, since time.Time) runner.Log {
 	t.Helper()
 	l, err := runner.OpenLog(dir, stream, since)
 	if err != nil {

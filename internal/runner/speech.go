@@ -67,6 +67,7 @@ type speech struct {
 	done    chan struct{} // closed when all that came is read
 	pressed atomic.Bool   // an interruption of the user is on its way
 	poke    chan struct{} // holds a token when something was said
+	errors  *errorOutput
 
 	mu      sync.Mutex
 	talk    *protocol.Talk
@@ -79,6 +80,16 @@ type speech struct {
 	rotated int64         // how long the journal was when it was last rotated
 	turning bool          // it is being rotated
 	changed chan struct{} // closed and replaced when the talk changed
+}
+
+// createWire creates the file of what the agent says. It is there before the logs are: readers of the
+// error output know by it that the agent writes that itself.
+func createWire(attemptDir string) error {
+	f, err := os.OpenFile(filepath.Join(attemptDir, protocol.WireFile), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the runner's files: %w", err)
+	}
+	return f.Close()
 }
 
 // startProtocol starts the runner with its protocol on its files.
@@ -94,7 +105,7 @@ func (w *wrapper) startProtocol() (int, error) {
 	for i, open := range []struct {
 		name  string
 		flags int
-	}{{fifoFile, os.O_RDWR}, {protocol.WireFile, os.O_WRONLY}, {filepath.Join(logsDir, stderrLog), os.O_WRONLY}} {
+	}{{fifoFile, os.O_RDWR}, {protocol.WireFile, os.O_WRONLY}, {stderrFile, os.O_WRONLY}} {
 		if i > 0 {
 			open.flags |= os.O_APPEND | os.O_CREATE
 		}
@@ -137,6 +148,9 @@ func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
 		}
 	}
 	dir, err := w.launch.AttemptDir, error(nil)
+	if s.errors, err = openErrorOutput(archive{dir: dir, limit: w.launch.LogBytes}); err != nil {
+		return nil, err
+	}
 	if s.input, err = os.OpenFile(filepath.Join(dir, fifoFile), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0); err != nil {
 		return nil, fmt.Errorf("open the runner's input: %w", err)
 	}
@@ -226,6 +240,7 @@ func (s *speech) run() {
 			every = wireRescan
 		}
 		s.mu.Unlock()
+		s.errors.bound()
 		switch {
 		case over && !came || err != nil:
 			return

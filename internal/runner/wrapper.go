@@ -266,6 +266,11 @@ func (w *wrapper) begin(ctx context.Context) error {
 // startRunner starts the program with its terminal or its pipes, its copiers, and the reaper.
 func (w *wrapper) startRunner() error {
 	end := w.trace.Begin("start the runner")
+	if w.launch.Mode == agency.ModeProtocol {
+		if err := createWire(w.launch.AttemptDir); err != nil {
+			return err
+		}
+	}
 	logs, err := createLogs(filepath.Join(w.launch.AttemptDir, logsDir), !w.launch.Headless, w.launch.LogBytes)
 	if err != nil {
 		return fmt.Errorf("create the logs: %w", err)
