@@ -115,6 +115,7 @@ type LogsRequest struct {
 	Stream  string // runner (default), stdout, stderr or wire
 	Attempt int    // 0 means the newest
 	SinceMS int64  // Unix milliseconds; 0 means from the beginning
+	Tail    *int   // of that, only so many of the last lines, and what follows them
 	Follow  bool   // until the attempt has ended
 }
 
@@ -126,7 +127,7 @@ func (c *Client) Logs(ctx context.Context, r LogsRequest) (io.ReadCloser, error)
 		c.follows.Store(true)
 	}
 	l := &logStream{c: c, ctx: ctx, query: encodeQuery(LogsQuery{
-		Run: r.Run, Stream: r.Stream, Attempt: r.Attempt, Since: r.SinceMS, Follow: r.Follow,
+		Run: r.Run, Stream: r.Stream, Attempt: r.Attempt, Since: r.SinceMS, Tail: r.Tail, Follow: r.Follow,
 	})}
 	return l, l.open()
 }

@@ -77,7 +77,8 @@ type LogsQuery struct {
 	Stream  string `json:"stream,omitempty"`  // which log: runner, stdout, stderr or wire; empty means runner
 	Attempt int    `json:"attempt,omitempty"` // of which attempt; 0 means the newest
 	Since   int64  `json:"since,omitempty"`   // only what was written since, in Unix milliseconds; 0 means all
-	Offset  *int64 `json:"offset,omitempty"`  // the first byte to send, counted from the first byte ever written; overrides since
+	Tail    *int   `json:"tail,omitempty"`    // of that, only so many of the last lines
+	Offset  *int64 `json:"offset,omitempty"`  // the first byte to send, counted from the first byte ever written; overrides since and tail
 	Follow  bool   `json:"follow,omitempty"`  // continue until the attempt has ended
 }
 

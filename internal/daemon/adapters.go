@@ -14,6 +14,7 @@ import (
 	"agency/internal/limit"
 	"agency/internal/runner"
 	"agency/internal/spool"
+	"agency/internal/supervisor/observe"
 	"agency/internal/tmux"
 )
 
@@ -135,18 +136,22 @@ func (attempts) Tail(dir, stream string, bytes int64) ([]byte, error) {
 
 func (attempts) CPU(p agency.Process) time.Duration { return runner.CPU(p) }
 
-func (attempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
-	if offset != nil {
-		since = time.Time{}
+func (attempts) OpenLog(dir, stream string, from observe.LogStart) (log io.ReadCloser, begins int64, err error) {
+	if from.Offset != nil {
+		from.Since = time.Time{}
 	}
-	l, err := runner.OpenLog(dir, stream, since)
+	l, err := runner.OpenLog(dir, stream, from.Since)
 	if err != nil {
 		return nil, 0, err
 	}
-	if offset != nil {
-		if err := l.GoTo(*offset); err != nil {
-			return nil, 0, errors.Join(err, l.Close())
-		}
+	switch {
+	case from.Offset != nil:
+		err = l.GoTo(*from.Offset)
+	case from.Tail != nil:
+		err = runner.GoToLast(l, *from.Tail)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, l.Close())
 	}
 	return l, l.Offset(), nil
 }

@@ -14,6 +14,7 @@ import (
 	"agency/internal/scheduler"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
+	"agency/internal/supervisor/observe"
 )
 
 // eventPage is how many events are read from the store at a time.
@@ -152,9 +153,9 @@ func (s streams) logRequest(r *http.Request) (supervisor.LogRequest, error) {
 	if err == nil {
 		err = s.policy.Allow(withCaller(r), api.LogsPath, &q)
 	}
-	req := supervisor.LogRequest{Ref: q.Run, Stream: q.Stream, Attempt: q.Attempt, Offset: q.Offset, Follow: q.Follow}
+	req := supervisor.LogRequest{Ref: q.Run, Stream: q.Stream, Attempt: q.Attempt, From: observe.LogStart{Tail: q.Tail, Offset: q.Offset}, Follow: q.Follow}
 	if q.Since != 0 {
-		req.Since = time.UnixMilli(q.Since)
+		req.From.Since = time.UnixMilli(q.Since)
 	}
 	switch req.Stream {
 	case "":

@@ -18,6 +18,7 @@ import (
 	"agency/internal/spool"
 	"agency/internal/sqlite"
 	"agency/internal/supervisor"
+	"agency/internal/supervisor/observe"
 )
 
 // fakeStore is the real store with injected errors.
@@ -393,15 +394,15 @@ func (f *fakeAttempts) EndTree(_ context.Context, _, root agency.Process, _ []st
 func (*fakeAttempts) Unlimit(string, agency.RunID, int) error { return nil }
 
 // OpenLog ignores times: output since a time begins at the end.
-func (f *fakeAttempts) OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error) {
+func (f *fakeAttempts) OpenLog(dir, stream string, from observe.LogStart) (log io.ReadCloser, begins int64, err error) {
 	opened, err := os.Open(filepath.Join(dir, "logs", stream+".log"))
 	if err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case offset != nil:
-		begins, err = opened.Seek(*offset, io.SeekStart)
-	case !since.IsZero():
+	case from.Offset != nil:
+		begins, err = opened.Seek(*from.Offset, io.SeekStart)
+	case !from.Since.IsZero():
 		begins, err = opened.Seek(0, io.SeekEnd)
 	}
 	return opened, begins, err

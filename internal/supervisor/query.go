@@ -265,10 +265,9 @@ func joinLabels(labels []agency.Label) string {
 // LogRequest chooses a part of a log.
 type LogRequest struct {
 	Ref     string
-	Stream  string // runner, stdout or stderr
+	Stream  string // runner, stdout, stderr or wire
 	Attempt int    // 0 is the newest
-	Since   time.Time
-	Offset  *int64 // instead of Since: the first byte to copy, counted from the first byte ever written
+	From    observe.LogStart
 	Follow  bool
 }
 
@@ -287,7 +286,7 @@ func (q *Query) Logs(ctx context.Context, req LogRequest, w io.Writer, begin fun
 	if n < 1 || n > r.Attempt.Number {
 		return agency.Errorf(agency.CodeRunNotFound, "%s has no attempt %d; it has %d", r.Ref(), n, r.Attempt.Number)
 	}
-	log, offset, err := q.attempts.OpenLog(observe.AttemptDir(r.Dir, n), req.Stream, req.Since, req.Offset)
+	log, offset, err := q.attempts.OpenLog(observe.AttemptDir(r.Dir, n), req.Stream, req.From)
 	if errors.Is(err, os.ErrNotExist) {
 		return agency.Errorf(agency.CodeRunNotFound, "attempt %d of %s has no log", n, r.Ref()).WithHint("agency show %s", r.Ref())
 	}

@@ -85,11 +85,10 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	lines := o.tail
-	if !cmd.Flags().Changed("tail") {
-		lines = command.AllLines
+	if cmd.Flags().Changed("tail") {
+		req.Tail = &o.tail
 	}
-	return o.PrintLog(cmd.Context(), client, req, lines)
+	return o.PrintLog(cmd.Context(), client, req)
 }
 
 func parseSince(text string, now time.Time) (time.Time, error) {

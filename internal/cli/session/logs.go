@@ -100,7 +100,7 @@ func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api
 	case agent.Run == "":
 		return agency.Errorf(agency.CodeInvalidState, "%s never started: %s", id, agent.Error).WithHint("agency session show %s", s.Session.ID)
 	}
-	return o.PrintLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow}, command.AllLines)
+	return o.PrintLog(ctx, client, api.LogsRequest{Run: string(agent.RunID), Stream: "runner", Follow: follow})
 }
 
 // unstarted reports whether an agent has no log yet, but may get one.

@@ -183,16 +183,16 @@ func plainLine(line []byte) string {
 // newLines returns the complete lines of a stream since the last look. The caller holds the lock.
 func (o *outputReader) newLines(attempts Attempts, dir, stream string, now time.Time) []byte {
 	at, known := o.places[stream]
-	var offset *int64
+	from := LogStart{Since: o.since}
 	if known || o.since.IsZero() {
-		offset = &at.offset
+		from.Offset = &at.offset
 	}
-	log, begins, err := attempts.OpenLog(dir, stream, o.since, offset)
+	log, begins, err := attempts.OpenLog(dir, stream, from)
 	if err != nil {
 		return nil // there is none yet
 	}
 	defer func() { _ = log.Close() }()
-	inside := at.inside || offset == nil || begins != at.offset // what was dropped, or is older, may have ended inside a line
+	inside := at.inside || from.Offset == nil || begins != at.offset // what was dropped, or is older, may have ended inside a line
 	data, err := io.ReadAll(io.LimitReader(log, mostPrinted))
 	if err != nil {
 		return nil

@@ -63,13 +63,19 @@ type Tmux interface {
 
 // Attempts reads what attempts print and use on this host.
 type Attempts interface {
-	// OpenLog opens a log at what was written since a time or, if offset is set, at an offset from
-	// its first byte ever.
-	OpenLog(dir, stream string, since time.Time, offset *int64) (log io.ReadCloser, begins int64, err error)
+	// OpenLog opens a log, and returns the offset of the first byte that Read returns.
+	OpenLog(dir, stream string, from LogStart) (log io.ReadCloser, begins int64, err error)
 	// Tail returns the last bytes of a log.
 	Tail(dir, stream string, bytes int64) ([]byte, error)
 	// CPU returns the processor time that a process and all processes below it have used.
 	CPU(p agency.Process) time.Duration
+}
+
+// LogStart is where the reading of a log begins. Offsets count from the first byte ever written.
+type LogStart struct {
+	Since  time.Time // what was written since then; zero is the beginning
+	Tail   *int      // of that, only so many of the last lines
+	Offset *int64    // instead of both
 }
 
 // Watcher reports that something in a directory may have changed. It can miss a change, so the
