@@ -56,6 +56,7 @@ const (
 	SignalRefused     Signal = "refused"      // the agent made a request that this version does not know and refuses
 	SignalTodos       Signal = "todos"        // the agent changed the list that it keeps of its work
 	SignalQueue       Signal = "queue"        // the messages that the agent has not begun with are others
+	SignalSaid        Signal = "said"         // the user said something to the agent in its terminal: Said
 	SignalUnknown     Signal = "unknown"      // an event that this version does not know
 )
 
@@ -138,6 +139,7 @@ type Evidence struct {
 	// Queue holds the messages that the agent has not begun with, one a line: the id, the sender, the
 	// text, with blanks between.
 	Queue string `json:"queue,omitempty"`
+	Said  *Said  `json:"said,omitempty"`
 	// Add reports whether Usage covers one step and must be added; otherwise it is the total so
 	// far.
 	Add bool `json:"add,omitempty"`

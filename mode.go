@@ -82,6 +82,35 @@ type Saying struct {
 	By       string   `json:"by"` // who says it: "user", or a run
 }
 
+// Said is what the record keeps of something that was said to an agent: not the words.
+type Said struct {
+	Kind      SayingKind `json:"says"`
+	ID        string     `json:"id"`
+	By        string     `json:"by"`
+	Terminal  bool       `json:"terminal,omitempty"` // the user typed it into the terminal of the run
+	Confirmed bool       `json:"confirmed"`          // the agent acknowledged it
+	Bytes     int        `json:"bytes,omitempty"`    // of a message
+	Files     int        `json:"files,omitempty"`    // how many are attached to a message
+	Setting   Setting    `json:"setting,omitempty"`
+	Value     string     `json:"value,omitempty"`   // of the setting
+	Message   string     `json:"message,omitempty"` // that was taken back
+}
+
+// Said returns what the record keeps of it.
+func (s *Saying) Said(confirmed bool) Said {
+	said := Said{Kind: s.Kind, ID: s.ID, By: s.By, Confirmed: confirmed}
+	switch s.Kind {
+	case SaysMessage:
+		said.Bytes, said.Files = len(s.Text), len(s.Files)
+	case SaysSetting:
+		said.Setting, said.Value = s.Setting, s.Text
+	case SaysTakeBack:
+		said.Message = s.Text
+	case SaysAnswer, SaysInterrupt:
+	}
+	return said
+}
+
 // SayingKind is what kind of thing agency says to an agent.
 type SayingKind string
 

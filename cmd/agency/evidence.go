@@ -57,7 +57,9 @@ func keep(path string, evidence []agency.Evidence) {
 	}
 	now := time.Now().UTC()
 	for i := range evidence {
-		evidence[i].At = now
+		if evidence[i].At.IsZero() {
+			evidence[i].At = now
+		}
 	}
 	_ = spool.Append(path, evidence...) // an error could not be reported to anything
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"agency"
+	"agency/internal/killpoint"
 )
 
 // What a user types in the pane of a runner in the mode protocol is said to the runner in its
@@ -78,15 +79,27 @@ func (s *speech) interruptKey() {
 	})
 }
 
+// keepTyped adds to the evidence what was typed, so that the record has it as if a client had said it.
+func (s *speech) keepTyped(at time.Time, said agency.Said) {
+	said.Terminal = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.speaker.Keep([]agency.Evidence{{At: at, Source: agency.FromProtocol, Signal: agency.SignalSaid, Said: &said}})
+}
+
 // sayTyped says what was typed, and shows in the pane why it cannot be said, and what the agent has
 // not acknowledged.
 func (s *speech) sayTyped(typed func() (agency.Saying, error)) {
 	s.mu.Lock()
 	x, err := typed()
 	s.mu.Unlock()
+	at := killpoint.Now().UTC()
 	var delivery agency.Delivery
 	if err == nil {
 		delivery, err = s.w.say(&x)
+	}
+	if err == nil {
+		s.keepTyped(at, x.Said(delivery.Confirmed))
 	}
 	switch e := agency.AsError(err); {
 	case err != nil && e.Hint != "":

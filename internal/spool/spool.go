@@ -213,6 +213,11 @@ func clip(e *agency.Evidence) {
 		*s = cut(*s, 200)
 	}
 	e.Transcript = cut(e.Transcript, 4096)
+	if e.Said != nil {
+		said := *e.Said
+		said.ID, said.By, said.Value, said.Message = cut(said.ID, 200), cut(said.By, 200), cut(said.Value, 200), cut(said.Message, 200)
+		e.Said = &said
+	}
 }
 
 // cut shortens a text to at most most bytes, at a character boundary.

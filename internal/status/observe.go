@@ -29,6 +29,9 @@ func Observe(agentState *agency.AgentState, e agency.Evidence) {
 		s.countUnknown("from " + plain.Clip(string(e.Source)))
 		return
 	}
+	if e.Signal == agency.SignalSaid {
+		return // it shows nothing of the agent
+	}
 	s.remember(e)
 	if e.Source == agency.FromOutput {
 		s.print(e) // it shows nothing of the agent's own state
@@ -101,7 +104,7 @@ func (s observer) observe(e agency.Evidence) {
 		s.Todos = agency.ParseTodos(e.Todos)
 	case agency.SignalQueue:
 		s.Queue = agency.ParseQueue(e.Queue)
-	case agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
+	case agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalSaid, agency.SignalUnknown:
 	}
 }
 
@@ -128,7 +131,7 @@ func (s observer) observeSubagent(e agency.Evidence) {
 		s.answered(e)
 	case agency.SignalTurnEnded, agency.SignalFailed, agency.SignalInterrupted, agency.SignalEnded:
 		s.dropOf(e.Subagent)
-	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalTodos, agency.SignalQueue, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalUnknown:
+	case agency.SignalSession, agency.SignalResting, agency.SignalReport, agency.SignalTodos, agency.SignalQueue, agency.SignalPrinted, agency.SignalShown, agency.SignalRefused, agency.SignalSaid, agency.SignalUnknown:
 	}
 }
 

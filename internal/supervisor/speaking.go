@@ -57,17 +57,7 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 		if r.Attempt.Number == number && s.Kind == agency.SaysMessage {
 			r.Attempt.InputAt = &at
 		}
-		data := map[string]any{"confirmed": delivery.Confirmed, "says": s.Kind, "id": s.ID, "by": s.By}
-		if s.Kind == agency.SaysMessage {
-			data["bytes"], data["files"] = len(s.Text), len(s.Files)
-		}
-		if s.Kind == agency.SaysSetting {
-			data["setting"], data["value"] = s.Setting, s.Text
-		}
-		if s.Kind == agency.SaysTakeBack {
-			data["message"] = s.Text
-		}
-		return []agency.EventDraft{{Type: agency.InputDelivered, Data: data}}, nil
+		return []agency.EventDraft{{Type: agency.InputDelivered, Data: s.Said(delivery.Confirmed)}}, nil
 	})
 	in.observer.ReadEvidence(ctx, r.ID) // what the agent acknowledged is there
 	return delivery, err

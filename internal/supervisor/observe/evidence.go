@@ -36,18 +36,16 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 		}
 		agentState := l.agentState.Clone()
 		now := ob.Now()
-		var refused []agency.EventDraft
+		var noted notes
 		for _, e := range evidence {
 			if e.At.After(now) || e.At.IsZero() {
 				e.At = now
 			}
 			status.Observe(agentState, e)
-			if e.Signal == agency.SignalRefused && agentState.Unknown[e.Event] == 1 {
-				refused = append(refused, agency.EventDraft{Type: agency.RequestRefused, Data: map[string]any{"name": e.Event, "id": e.ID}})
-			}
+			noted.take(&e, agentState)
 		}
 		agentState.Offset = next
-		if err := ob.recordAgentState(ctx, &l, agentState, refused); err != nil {
+		if err := ob.recordAgentState(ctx, &l, agentState, &noted); err != nil {
 			if ctx.Err() == nil {
 				ob.Log.Error("record agent state", "run", id, "err", err)
 			}
@@ -56,14 +54,32 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 	}
 }
 
+// notes are what evidence adds to the record beside the agent's state.
+type notes struct {
+	events []agency.EventDraft
+	input  time.Time // when the user last gave the agent a message in its terminal
+}
+
+func (n *notes) take(e *agency.Evidence, agentState *agency.AgentState) {
+	switch {
+	case e.Signal == agency.SignalRefused && agentState.Unknown[e.Event] == 1:
+		n.events = append(n.events, agency.EventDraft{Type: agency.RequestRefused, Data: map[string]any{"name": e.Event, "id": e.ID}})
+	case e.Signal == agency.SignalSaid && e.Source == agency.FromProtocol && e.Said != nil:
+		n.events = append(n.events, agency.EventDraft{Type: agency.InputDelivered, Data: *e.Said})
+		if e.Said.Kind == agency.SaysMessage {
+			n.input = e.At
+		}
+	}
+}
+
 // recordAgentState sets the agent state of a run. It is written to the record when it changes what
-// a user sees, or with what was refused; counters and times are in the evidence file already.
-func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState, refused []agency.EventDraft) error {
+// a user sees, or with notes; counters and times are in the evidence file already.
+func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState *agency.AgentState, noted *notes) error {
 	kind := agency.RunnerKind("")
 	var process *agency.Process
 	set := func(now *liveRun) { now.agentState = agentState }
 	changed := !status.SameMeaning(agentState, l.agentState)
-	if changed || len(refused) > 0 {
+	if changed || len(noted.events) > 0 {
 		if agentState.Turn == agency.TurnEnded && l.agentState.Turn != agency.TurnEnded {
 			ob.outputs.answered(ctx, l.id, agentState)
 		}
@@ -77,10 +93,13 @@ func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState
 				a.ConversationID = agentState.Conversation
 			}
 			ob.change(l, set) // before the commit, so that everyone it wakes finds it
-			if !changed {
-				return refused, nil
+			if !noted.input.IsZero() && (a.InputAt == nil || a.InputAt.Before(noted.input)) {
+				a.InputAt = &noted.input
 			}
-			return append(slices.Clip(refused), agency.EventDraft{Type: agency.AgentStateChanged, Data: stateDraft(agentState)}), nil
+			if !changed {
+				return noted.events, nil
+			}
+			return append(slices.Clip(noted.events), agency.EventDraft{Type: agency.AgentStateChanged, Data: stateDraft(agentState)}), nil
 		})
 		if err != nil {
 			ob.change(l, func(now *liveRun) { now.agentState = l.agentState })
