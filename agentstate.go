@@ -113,17 +113,32 @@ func (s *AgentState) Clone() *AgentState {
 
 // Todo is one step of the list that an agent keeps of its work. Its text is the agent's: untrusted.
 type Todo struct {
-	Text  string    `json:"text"`  // on one line
-	State TodoState `json:"state"` // how far it is
+	ID    string    `json:"id,omitempty"` // the agent's own; empty where its list always comes whole
+	Text  string    `json:"text"`         // on one line
+	State TodoState `json:"state"`        // how far it is
+}
+
+// FormatTodos returns a list as evidence has it. An id with a blank in it is left out.
+func FormatTodos(list []Todo) string {
+	var b strings.Builder
+	for _, todo := range list {
+		b.WriteString(string(todo.State))
+		if todo.ID != "" && !strings.ContainsFunc(todo.ID, unicode.IsSpace) {
+			b.WriteString("#" + todo.ID)
+		}
+		b.WriteString(" " + todo.Text + "\n")
+	}
+	return b.String()
 }
 
 // ParseTodos reads a list as evidence has it. It is never nil.
 func ParseTodos(lines string) []Todo {
 	list := []Todo{}
 	for line := range strings.Lines(lines) {
-		state, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		word, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if ok {
-			list = append(list, Todo{Text: text, State: TodoState(state)})
+			state, id, _ := strings.Cut(word, "#")
+			list = append(list, Todo{ID: id, Text: text, State: TodoState(state)})
 		}
 	}
 	return list

@@ -135,7 +135,7 @@ type Evidence struct {
 	// Subagent names the subagent that this is about; empty is the agent itself.
 	Subagent string `json:"subagent,omitempty"`
 	Usage    *Usage `json:"usage,omitempty"`
-	Todos    string `json:"todos,omitempty"` // the list of the agent's work, one step a line: its state, a blank, its text
+	Todos    string `json:"todos,omitempty"` // the list of the agent's work, one step a line: its state, # and its id if it has one, a blank, its text
 	// Queue holds the messages that the agent has not begun with, one a line: the id, the sender, the
 	// text, with blanks between.
 	Queue string `json:"queue,omitempty"`

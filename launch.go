@@ -106,6 +106,8 @@ type Launch struct {
 	// Resumes is the conversation that a runner in the mode protocol continues; empty for a new
 	// one.
 	Resumes string `json:"resumes,omitempty"`
+	// Todos is the list of its work that a runner in the mode protocol had in that conversation.
+	Todos []Todo `json:"todos,omitempty"`
 	// Adopts means that the runner lives, and that its wrapper was killed: the token and the
 	// environment are those of the runner.
 	Adopts    bool          `json:"adopts,omitempty"`

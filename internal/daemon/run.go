@@ -148,9 +148,13 @@ func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.Sho
 	if run.Request != nil {
 		requests = r.Attempt.AgentState.Requests
 	}
+	todos := []agency.Todo{}
+	if r.Attempt.Mode == agency.ModeProtocol { // in another mode the agent does not tell what has become of it
+		todos = append(todos, r.Attempt.AgentState.Todos...)
+	}
 	settings, queue := o.sup.Query.Settings(r)
 	return api.ShowRunResponse{
-		Run: run, Requests: requests, Todos: append([]agency.Todo{}, r.Attempt.AgentState.Todos...), Settings: settings, Queue: queue,
+		Run: run, Requests: requests, Todos: todos, Settings: settings, Queue: queue,
 		Contract: r.Attempt.OwnReport(), StatusAt: r.Attempt.Reported.At,
 		Attempts: details.Attempts, Steps: details.Steps, Inputs: inputs,
 		Git: details.Git, GitProblem: details.GitProblem, Checks: checks,

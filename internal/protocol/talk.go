@@ -37,14 +37,15 @@ type Heard struct {
 
 // Start is how an attempt begins.
 type Start struct {
-	Dir     string // the working directory
-	Resumes string // the conversation that it continues; empty for a new one
-	Silent  bool   // the agent gets no message at the start, and waits for one
+	Dir     string        // the working directory
+	Resumes string        // the conversation that it continues; empty for a new one
+	Silent  bool          // the agent gets no message at the start, and waits for one
+	Todos   []agency.Todo // the list of its work that the conversation had before
 }
 
 // New returns a conversation of which nothing is known but how it begins.
 func New(d *Dialect, at Start) *Talk {
-	return &Talk{dialect: d, memory: memory{Tools: map[string]tool{}, Place: Place{Dir: at.Dir, Conversation: at.Resumes}, Silent: at.Silent}}
+	return &Talk{dialect: d, memory: memory{Tools: map[string]tool{}, Place: Place{Dir: at.Dir, Conversation: at.Resumes}, Silent: at.Silent, Todos: carried(at.Todos)}}
 }
 
 // Hear takes one line of the agent; nil is a line that was too long.
@@ -164,9 +165,14 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	}
 	switch e.Kind {
 	case Session:
+		heard := one(settled(e.Conversation, e.Settings))
+		if another := e.Conversation != "" && t.Place.Conversation != "" && e.Conversation != t.Place.Conversation; another && len(t.Todos) > 0 {
+			t.Todos = nil
+			heard = append(heard, todos(nil))
+		}
 		t.Place.Conversation = cmp.Or(e.Conversation, t.Place.Conversation)
 		t.use(e.Settings)
-		return one(settled(e.Conversation, e.Settings))
+		return heard
 	case Working:
 		t.Turn, t.Resting, t.Place.Turn = true, false, e.Turn
 		return one(agency.Evidence{Signal: agency.SignalBusy})
@@ -191,7 +197,7 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		isLost := func(todo Todo) bool { return e.Failed && e.ID != "" && todo.ID == "" && todo.Call == e.ID } // the call was to add it
 		if slices.ContainsFunc(t.Todos, isLost) {
 			t.Todos = slices.DeleteFunc(t.Todos, isLost)
-			ended = append(ended, agency.Evidence{Signal: agency.SignalTodos, Todos: steps(t.Todos)})
+			ended = append(ended, todos(t.Todos))
 		}
 		return ended
 	case Asked:
@@ -214,12 +220,12 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		if e.Subagent != "" {
 			return nil // it has a list of its own
 		}
-		before := steps(t.Todos)
+		before := known(t.Todos)
 		t.Todos = t.planned(e)
-		if after := steps(t.Todos); after != before {
-			return one(agency.Evidence{Signal: agency.SignalTodos, Todos: after})
+		if slices.Equal(known(t.Todos), before) {
+			return nil
 		}
-		return nil // as when a result names a step that is in the list
+		return one(todos(t.Todos))
 	case Ended:
 		return t.end(e)
 	default:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"agency"
 	"agency/internal/plain"
@@ -24,9 +23,10 @@ func (t *Talk) planned(e *Event) []Todo {
 		if r := []rune(change.Text); len(r) > mostTodo {
 			change.Text = string(r[:mostTodo]) + "…"
 		}
-		i := slices.IndexFunc(list, func(old Todo) bool {
-			return change.ID != "" && old.ID == change.ID || change.Call != "" && old.Call == change.Call
-		})
+		i := slices.IndexFunc(list, func(old Todo) bool { return change.Call != "" && old.Call == change.Call })
+		if i < 0 {
+			i = slices.IndexFunc(list, func(old Todo) bool { return change.ID != "" && old.ID == change.ID })
+		}
 		switch {
 		case i >= 0 && change.Deleted:
 			list = slices.Delete(list, i, i+1)
@@ -41,26 +41,39 @@ func (t *Talk) planned(e *Event) []Todo {
 	return list
 }
 
-// steps returns a list as evidence has it.
-func steps(list []Todo) string {
-	var b strings.Builder
+// known returns a list as the record has it.
+func known(list []Todo) []agency.Todo {
+	all := make([]agency.Todo, 0, len(list))
 	for _, todo := range list {
 		state := todo.State
 		if state != agency.TodoInProgress && state != agency.TodoCompleted {
 			state = agency.TodoPending // also what a newer agent has
 		}
-		b.WriteString(string(state) + " " + todo.Text + "\n")
+		all = append(all, agency.Todo{ID: todo.ID, Text: todo.Text, State: state})
 	}
-	return b.String()
+	return all
+}
+
+// carried returns the list that a conversation had in an earlier attempt.
+func carried(list []agency.Todo) []Todo {
+	all := make([]Todo, 0, len(list))
+	for _, todo := range list {
+		all = append(all, Todo{ID: todo.ID, Text: todo.Text, State: todo.State})
+	}
+	return all
+}
+
+// todos returns the evidence of a list.
+func todos(list []Todo) agency.Evidence {
+	return agency.Evidence{Signal: agency.SignalTodos, Todos: agency.FormatTodos(known(list))}
 }
 
 // showPlanned returns the list after an event on one line; empty when it is as before.
 func (t *Talk) showPlanned(e *Event) string {
-	after := steps(t.planned(e))
-	if after == steps(t.Todos) {
+	list := known(t.planned(e))
+	if slices.EqualFunc(list, known(t.Todos), func(a, b agency.Todo) bool { return a.Text == b.Text && a.State == b.State }) {
 		return ""
 	}
-	list := agency.ParseTodos(after)
 	done, now := 0, ""
 	for _, todo := range list {
 		switch todo.State {

@@ -137,7 +137,7 @@ func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
 		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
 	}
 	s := &speech{
-		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, protocol.Start{Dir: w.launch.Dir, Resumes: w.launch.Resumes, Silent: w.launch.Opening == ""}), over: make(chan struct{}), done: make(chan struct{}),
+		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, protocol.Start{Dir: w.launch.Dir, Resumes: w.launch.Resumes, Silent: w.launch.Opening == "", Todos: w.launch.Todos}), over: make(chan struct{}), done: make(chan struct{}),
 		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), offset: from.Wire, kept: max(from.Kept, w.speaker.Kept()), rotated: from.Wire + from.Intents,
 	}
 	// Nearly all that a wrapper allocates lives for one line. This halves what it has of its own.

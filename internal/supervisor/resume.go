@@ -265,6 +265,9 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
 		}
+		if next.ConversationID != "" && next.ConversationID == r.Attempt.ConversationID {
+			next.AgentState.Todos = r.Attempt.AgentState.Todos
+		}
 		r.Attempt, r.ConfigHash = next, hash
 		return append(beginAgain(r), agency.EventDraft{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
 	})

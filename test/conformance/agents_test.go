@@ -29,8 +29,10 @@ type setup struct {
 	speaks []string
 	// todos are turns in which the agent makes a list of its work by its own tools: the first of two
 	// steps is done, and the other under way. todoArgs are the arguments of a run that has the tools.
-	todos    []modelserver.Turn
-	todoArgs []string
+	// todosDone completes the other, where that names a step of the list.
+	todos     []modelserver.Turn
+	todoArgs  []string
+	todosDone []modelserver.Turn
 	// model and permissions are what the agent can be told to use, in the mode protocol; other is how
 	// it names the former then. Empty is what it cannot.
 	model, other, permissions string

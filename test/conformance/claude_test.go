@@ -35,7 +35,8 @@ func init() {
 			{Call: &modelserver.Call{Tool: "TaskUpdate", Input: map[string]any{"taskId": "1", "status": "completed"}}},
 			{Call: &modelserver.Call{Tool: "TaskUpdate", Input: map[string]any{"taskId": "2", "status": "in_progress"}}},
 		},
-		todoArgs: []string{"--env", "CLAUDE_CODE_ENABLE_TASKS=1", "--env", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}, // else on a terminal only
+		todosDone: []modelserver.Turn{{Call: &modelserver.Call{Tool: "TaskUpdate", Input: map[string]any{"taskId": "2", "status": "completed"}}}},
+		todoArgs:  []string{"--env", "CLAUDE_CODE_ENABLE_TASKS=1", "--env", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}, // else on a terminal only
 		answers: []answered{
 			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
 			{name: "allow write", ask: modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, answer: "allow", made: "made.txt"},

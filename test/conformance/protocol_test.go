@@ -91,21 +91,48 @@ func TestProtocolTodos(t *testing.T) {
 }
 
 func protocolTodos(t *testing.T, binary string, a agent) {
-	f := newFixture(t, binary, a, append(slices.Clone(a.todos), modelserver.Turn{Text: "That is the plan."}))
+	f := newFixture(t, binary, a, slices.Concat(a.todos, []modelserver.Turn{{Text: "That is the plan."}}, a.todosDone, []modelserver.Turn{{Text: "On it."}}))
 	run := f.start(a, append([]string{"--mode", "protocol"}, a.todoArgs...)...)
 	tl := f.watch(run)
 	tl.await(agency.Waiting)
-	var shown api.ShowRunResponse
-	f.agency(&shown, "show", string(run.ID))
-	want := []agency.Todo{{Text: firstStep, State: agency.TodoCompleted}, {Text: secondStep, State: agency.TodoInProgress}}
-	if !slices.Equal(shown.Todos, want) {
-		t.Errorf("got %+v, want %+v", shown.Todos, want)
-	}
+	f.checkTodos(run, agency.TodoCompleted, agency.TodoInProgress)
 	if text := f.output(binary, "show", string(run.ID)); !strings.Contains(text, "todos:\n  [x] "+firstStep+"\n  [>] "+secondStep+"\n") {
 		t.Errorf("show has no list:\n%s", text)
 	}
 	if log := f.output(binary, "logs", string(run.ID)); !strings.Contains(log, "1 of 2 steps done, now: "+secondStep) {
 		t.Errorf("the conversation has no list:\n%s", log)
+	}
+	// The next attempt continues the conversation, and so its list.
+	f.agency(nil, append([]string{"resume", "--restart", string(run.ID), "--prompt", "go on"}, a.todoEnv()...)...)
+	if len(a.todosDone) == 0 {
+		f.checkTodos(run, agency.TodoCompleted, agency.TodoInProgress)
+		return
+	}
+	f.watch(run).await(agency.Waiting)
+	f.checkTodos(run, agency.TodoCompleted, agency.TodoCompleted)
+}
+
+// todoEnv returns the environment of a run that has tools for the list of its work, which another attempt
+// needs again.
+func (a *agent) todoEnv() []string {
+	if len(a.todoArgs) > 0 && a.todoArgs[0] == "--env" {
+		return a.todoArgs
+	}
+	return nil
+}
+
+// checkTodos checks the states of the steps of a run's list.
+func (f *fixture) checkTodos(run api.Run, states ...agency.TodoState) {
+	f.t.Helper()
+	var shown api.ShowRunResponse
+	f.agency(&shown, "show", string(run.ID))
+	var texts []string
+	var got []agency.TodoState
+	for _, todo := range shown.Todos {
+		texts, got = append(texts, todo.Text), append(got, todo.State)
+	}
+	if !slices.Equal(texts, []string{firstStep, secondStep}) || !slices.Equal(got, states) {
+		f.t.Errorf("the list is %+v, want %v", shown.Todos, states)
 	}
 }
 
