@@ -114,7 +114,7 @@ func (o runOperations) resumeRun(ctx context.Context, req api.ResumeRunRequest) 
 		return api.ResumeRunResponse{}, err
 	}
 	resumed, err := o.sup.ResumeRun(ctx, supervisor.ResumeRequest{
-		Ref: string(r.ID), Prompt: req.Prompt, Mode: req.Mode, Idle: req.Idle, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
+		Ref: string(r.ID), Prompt: req.Prompt, Mode: req.Mode, Idle: req.Idle, Attempt: req.Attempt, Fresh: req.Fresh, Restart: req.Restart, Force: req.Force, NoSetup: req.NoSetup,
 		Set: req.Set, Env: req.Env, Settings: settings, FromSandbox: may.Sandboxed() != nil,
 	})
 	if err != nil {

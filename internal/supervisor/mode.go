@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"agency"
@@ -31,7 +32,7 @@ func checkMode(r *agency.Run, req *ResumeRequest) error {
 	case mode == agency.ModeHeadless && req.Prompt == "":
 		return agency.Errorf(agency.CodeUsage, "in the mode headless an agent works on a prompt and ends").
 			WithHint("agency mode %s headless --prompt TEXT", ref)
-	case !r.Attempt.State.Final() && mode == r.Attempt.Mode:
+	case !r.Attempt.State.Final() && mode == r.Attempt.Mode && req.Attempt == 0:
 		return agency.Errorf(agency.CodeInvalidState, "%s is in the mode %s already", ref, mode).WithHint("agency attach %s", ref)
 	default:
 		return nil
@@ -87,14 +88,30 @@ func (s *Supervisor) endAgent(ctx context.Context, r *agency.Run, req *ResumeReq
 	return err
 }
 
+// move is the change of a conversation from one mode to another.
+type move struct {
+	wanted string      // the conversation, before the agent says one
+	of     int         // the attempt that had it
+	from   agency.Mode // the mode of the attempt before
+	silent bool        // the agent waits for a message
+}
+
+// back returns the command that continues the conversation where it was.
+func (m *move) back(r *agency.Run) string {
+	if m.from == agency.ModeHeadless {
+		return fmt.Sprintf("agency mode --attempt %d %s headless --prompt TEXT", m.of, r.Ref())
+	}
+	return fmt.Sprintf("agency mode --attempt %d %s %s", m.of, r.Ref(), m.from)
+}
+
 // awaitConversation waits until the agent of an attempt in another mode says which conversation it
 // continues, or is at rest. The error is E_CONVERSATION_LOST when it is not the wanted one.
-func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wanted string, silent bool) (*agency.Run, error) {
+func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, m *move) (*agency.Run, error) {
 	number, limit := r.Attempt.Number, conversationTimeout
 	said := func(s *agency.AgentState) bool {
 		return s.Conversation != "" || s.Turn == agency.TurnEnded && !r.Attempt.HasTerminal()
 	}
-	if silent && r.Attempt.Mode == agency.ModeProtocol {
+	if m.silent && r.Attempt.Mode == agency.ModeProtocol {
 		limit = replyTimeout
 		said = func(s *agency.AgentState) bool { return s.Turn != agency.TurnUnknown }
 	}
@@ -109,11 +126,11 @@ func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, wante
 	switch a := &now.Attempt; {
 	case a.Number != number:
 		return now, nil
-	case a.AgentState.Conversation != "" && a.AgentState.Conversation != wanted:
-		return now, agency.Errorf(agency.CodeConversationLost, "the agent of %s began another conversation, %s, in place of %s", now.Ref(), a.AgentState.Conversation, wanted).
-			WithHint("agency show %s", now.Ref())
+	case a.AgentState.Conversation != "" && a.AgentState.Conversation != m.wanted:
+		return now, agency.Errorf(agency.CodeConversationLost, "the agent of %s began another conversation, %s, in place of %s", now.Ref(), a.AgentState.Conversation, m.wanted).
+			WithHint("continue the one before: %s", m.back(now))
 	case a.State == agency.Failed && a.ErrorCode == agency.CodeConversationLost:
-		return now, agency.Errorf(agency.CodeConversationLost, "%s", a.Error).WithHint("agency logs %s", now.Ref())
+		return now, agency.Errorf(agency.CodeConversationLost, "%s", a.Error).WithHint("continue it where it was: %s; what its agent wrote: agency logs %s", m.back(now), now.Ref())
 	case a.State == agency.Killed:
 		return now, agency.Errorf(agency.CodeInvalidState, "%s was stopped before its agent said that it continues", now.Ref()).WithHint("agency resume %s", now.Ref())
 	case a.State.Final() && (!a.Headless || a.State != agency.Completed):

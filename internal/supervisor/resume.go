@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ type ResumeRequest struct {
 	Prompt      string      // a new task for this attempt; empty keeps the old one
 	Mode        agency.Mode // the conversation continues in it; without a prompt, the agent waits for a message
 	Idle        bool        // with Mode: only while the agent is at rest
+	Attempt     int         // whose conversation continues; 0 is the newest
 	Fresh       bool        // a new conversation; the worktree is saved first
 	Restart     bool        // stop a live attempt
 	Force       bool        // even when the configuration of the runner changed
@@ -92,12 +94,12 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 			return resumption, s.settler.abort(ctx, l.run, err)
 		}
 	}
-	wanted := l.run.Attempt.ConversationID // before the agent says one
+	move := move{wanted: l.run.Attempt.ConversationID, of: cmp.Or(req.Attempt, r.Attempt.Number), from: cmp.Or(r.Attempt.Mode, agency.ModeTerminal), silent: l.silent}
 	if err := s.launcher.buildAttempt(ctx, l, req.Prompt); err != nil {
 		return resumption, s.settler.abort(ctx, l.run, err)
 	}
 	if resumption.Run, err = s.Records.Run(ctx, r.ID); err == nil && req.Mode != "" {
-		resumption.Run, err = s.awaitConversation(ctx, resumption.Run, wanted, l.silent)
+		resumption.Run, err = s.awaitConversation(ctx, resumption.Run, &move)
 	}
 	return resumption, err
 }
@@ -171,8 +173,10 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		return nil, nil, err
 	}
 	resumption := &Resumption{}
-	conversation := r.Attempt.ConversationID
+	conversation, err := s.conversationOf(ctx, r, req)
 	switch {
+	case err != nil:
+		return nil, nil, err
 	case req.Fresh:
 		resumption.Note = "a fresh start was asked for"
 	case conversation == "":
@@ -224,6 +228,29 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 			WithHint("if that is what you want: %s", req.forced(r))
 	}
 	return l, resumption, nil
+}
+
+// conversationOf returns the conversation that a run would continue; empty when it has none.
+func (s *Supervisor) conversationOf(ctx context.Context, r *agency.Run, req *ResumeRequest) (string, error) {
+	switch {
+	case req.Attempt == 0:
+		return r.Attempt.ConversationID, nil
+	case req.Fresh:
+		return "", agency.Errorf(agency.CodeUsage, "a fresh start begins a new conversation, and continues that of no attempt").WithHint("drop one of the two")
+	}
+	attempts, err := s.Records.Attempts(ctx, r.ID)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(attempts, func(a agency.Attempt) bool { return a.Number == req.Attempt })
+	switch {
+	case i < 0:
+		return "", agency.Errorf(agency.CodeRunNotFound, "%s has no attempt %d; it has %d", r.Ref(), req.Attempt, r.Attempt.Number).WithHint("agency show %s", r.Ref())
+	case attempts[i].ConversationID == "":
+		return "", agency.Errorf(agency.CodeConversationLost, "attempt %d of %s had no conversation", req.Attempt, r.Ref()).WithHint("agency show %s", r.Ref())
+	default:
+		return attempts[i].ConversationID, nil
+	}
 }
 
 // forced returns the command that asks for the same although the configuration changed.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -235,6 +236,17 @@ func CompleteOf[Req, Resp any](d *Deps, op api.Operation[Req, Resp], about func(
 // CompleteShown offers the words that list returns for the run that is the first argument.
 func (d *Deps) CompleteShown(list func(resp *api.ShowRunResponse) []string) cobra.CompletionFunc {
 	return CompleteOf(d, api.ShowRun, func(run string) api.RunRequest { return api.RunRequest{Run: run} }, list)
+}
+
+// CompleteAttempts offers the numbers of the attempts of the run that is the first argument.
+func (d *Deps) CompleteAttempts() cobra.CompletionFunc {
+	return d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+		numbers := []string{}
+		for i := range resp.Attempts {
+			numbers = append(numbers, Described(strconv.Itoa(resp.Attempts[i].Number), string(resp.Attempts[i].State)))
+		}
+		return numbers
+	})
 }
 
 // CompleteReviewed is CompleteShown for what agency review shows.

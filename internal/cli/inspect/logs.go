@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,13 +44,7 @@ agent wrote them; on a terminal, agency removes escape sequences and control cha
 	f.IntVarP(&o.tail, "tail", "n", 0, "print only the last `N` lines, and with -f new ones (default: all)")
 	f.StringVar(&o.since, "since", "", "print only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
 	cmd.ValidArgsFunction = d.CompleteRuns
-	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
-		numbers := []string{}
-		for i := range resp.Attempts {
-			numbers = append(numbers, command.Described(strconv.Itoa(resp.Attempts[i].Number), string(resp.Attempts[i].State)))
-		}
-		return numbers
-	}))
+	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteAttempts())
 	return cmd
 }
 

@@ -16,10 +16,11 @@ import (
 type modeOptions struct {
 	*command.Deps
 
-	when   string
-	prompt string
-	force  bool
-	env    []string
+	when    string
+	prompt  string
+	attempt int
+	force   bool
+	env     []string
 }
 
 // modePause is between two looks at an agent that is at work although its run is settled, as one that
@@ -39,7 +40,8 @@ you give a prompt. It has the permissions of its first start.
 
 By default the command waits until the agent is at rest. It refuses while the agent asks something or
 has tasks in the background; with --when now, these and its turn are lost. When the agent cannot continue
-its conversation, the command fails with E_CONVERSATION_LOST.
+its conversation, the command fails with E_CONVERSATION_LOST. With --attempt, it continues that of an
+earlier attempt, such as the one from before that.
 
 The agent gets the environment of this command, as with agency resume: give the variables of
 agency run --env again.`,
@@ -52,9 +54,11 @@ agency run --env again.`,
 	f := cmd.Flags()
 	f.StringVar(&o.when, "when", "idle", "end the agent when it is `idle`, or now")
 	f.StringVar(&o.prompt, "prompt", "", "give a new task as `TEXT`")
+	f.IntVar(&o.attempt, "attempt", 0, "continue the conversation of attempt `N` (default: the newest)")
 	f.BoolVar(&o.force, "force", false, "do it although the configuration of the runner changed")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
 	command.Values(cmd, "when", "idle", "now")
+	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteAttempts())
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
 		case 0:
@@ -95,7 +99,7 @@ func (o *modeOptions) run(cmd *cobra.Command, args []string) error {
 func (o *modeOptions) move(ctx context.Context, ref string, mode agency.Mode) (api.ResumeRunResponse, error) {
 	for said := false; ; said = true {
 		resp, err := command.Call(ctx, o.Deps, api.ResumeRun, api.ResumeRunRequest{
-			Run: ref, Prompt: o.prompt, Mode: mode, Idle: o.when == "idle", Force: o.force, Set: command.OrEmpty(o.env), Env: o.Env, Config: o.CallerConfig(),
+			Run: ref, Prompt: o.prompt, Mode: mode, Idle: o.when == "idle", Attempt: o.attempt, Force: o.force, Set: command.OrEmpty(o.env), Env: o.Env, Config: o.CallerConfig(),
 		})
 		if e := agency.AsError(err); err == nil || e.Details["busy"] != true {
 			return resp, err
