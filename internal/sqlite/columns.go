@@ -228,7 +228,7 @@ func toResources(to *agency.Resources) column {
 // agentState returns an agent's state as JSON; it is null for an attempt of which nothing is known, as most
 // are.
 func agentState(s *agency.AgentState) (any, error) {
-	if len(s.Sources) == 0 && s.Offset == 0 && s.Turn == "" && len(s.Todos) == 0 {
+	if len(s.Sources) == 0 && s.Offset == 0 && s.Turn == "" && len(s.Todos) == 0 && s.PromptAt.IsZero() && s.Reported == nil && s.ReportsOffset == 0 {
 		return nil, nil
 	}
 	text, err := json.Marshal(s)

@@ -215,9 +215,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	if l.silent && next.Attempt.HasTerminal() { // in its protocol, the agent shows by its first reply that it is there
 		next.Attempt.AgentState.Turn, next.Attempt.AgentState.TurnAt = agency.TurnEnded, next.Attempt.CreatedAt
 	}
-	if l.keeps = l.silent && r.Attempt.OwnReport() != nil; l.keeps {
-		next.Attempt.Reported, next.Attempt.InputAt = r.Attempt.Reported, r.Attempt.InputAt // with what was answered
-	}
+	l.keeps = l.silent && r.Attempt.OwnReport() != nil
 	if req.Mode != "" && (!resumption.Continued || next.Attempt.ConversationID != conversation) {
 		return nil, nil, agency.Errorf(agency.CodeConversationLost, "%s has no conversation that it could continue in the mode %s", r.Ref(), req.Mode).
 			WithHint("begin a new one: agency run --mode %s", req.Mode)
@@ -292,9 +290,7 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 		if r.Attempt.Number != number-1 || !r.Attempt.State.Final() || r.RemovedAt != nil {
 			return nil, agency.Errorf(agency.CodeInvalidState, "%s changed meanwhile", r.Ref()).WithHint("agency show %s", r.Ref())
 		}
-		if next.ConversationID != "" && next.ConversationID == r.Attempt.ConversationID {
-			next.AgentState.Todos = r.Attempt.AgentState.Todos
-		}
+		l.carry(&next, &r.Attempt)
 		r.Attempt, r.ConfigHash = next, hash
 		return append(beginAgain(r), agency.EventDraft{Type: agency.AttemptCreated, Data: map[string]any{"conversation_id": next.ConversationID}}), nil
 	})
@@ -306,4 +302,17 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	s.settler.track(begun)
 	s.views.write(ctx, begun) // if the record is lost from here on, it is rebuilt with this attempt
 	return nil
+}
+
+// carry takes into the next attempt what still counts of the one before: the list of the agent's work in
+// the same conversation, and what the agent reported, with what answered it.
+func (l *launching) carry(next, before *agency.Attempt) {
+	state := &before.AgentState
+	if next.ConversationID != "" && next.ConversationID == before.ConversationID {
+		next.AgentState.Todos = state.Todos
+	}
+	if l.keeps {
+		next.Reported, next.InputAt = before.Reported, before.InputAt
+		next.AgentState.Reported, next.AgentState.ReportsOffset, next.AgentState.PromptAt = state.Reported, state.ReportsOffset, state.PromptAt
+	}
 }

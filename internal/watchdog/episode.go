@@ -129,12 +129,22 @@ func (w *Watchdog) decide(ctx context.Context, s *Settings, worker *Worker, open
 }
 
 func same(a *agency.Alert, worker *Worker, c Condition) bool {
-	return a.Attempt == worker.Run.Attempt.Number && a.Kind == c.Kind && a.Cause == c.Cause
+	return (a.Attempt == worker.Run.Attempt.Number || c.carried(worker)) && a.Kind == c.Kind && a.Cause == c.Cause
 }
+
+// carried reports whether a condition is older than the attempt: what the agent reported in the attempt
+// before still counts in one that continues in another mode.
+func (c *Condition) carried(worker *Worker) bool { return c.Since.Before(worker.Run.Attempt.CreatedAt) }
 
 // alert opens the episode of a condition. An episode that was open before, hidden behind another
 // condition, reopens unchanged: its recipients are not notified again at once.
 func (w *Watchdog) alert(ctx context.Context, s *Settings, worker *Worker, c Condition, now time.Time) (*agency.Alert, error) {
+	if c.carried(worker) {
+		before, err := w.reopen(ctx, worker.Run.ID, func(past *agency.Alert) bool { return same(past, worker, c) })
+		if err != nil || before != nil {
+			return before, err
+		}
+	}
 	data, err := json.Marshal(payload(worker, c, w.Runs.Detail(ctx, worker, s.PreviewLines), s, now))
 	if err != nil {
 		return nil, fmt.Errorf("encode alert of %s: %w", worker.Run.Ref(), err)
@@ -152,13 +162,20 @@ func (w *Watchdog) open(ctx context.Context, a *agency.Alert) (*agency.Alert, er
 	if err != nil || added {
 		return a, err
 	}
-	past, err := w.Store.Alerts(ctx, agency.AlertFilter{Run: a.RunID, Resolved: true})
+	return w.reopen(ctx, a.RunID, func(past *agency.Alert) bool {
+		return past.Attempt == a.Attempt && past.Kind == a.Kind && past.Cause == a.Cause
+	})
+}
+
+// reopen opens an episode of a run again; nil when there is none.
+func (w *Watchdog) reopen(ctx context.Context, run agency.RunID, wanted func(past *agency.Alert) bool) (*agency.Alert, error) {
+	past, err := w.Store.Alerts(ctx, agency.AlertFilter{Run: run, Resolved: true})
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(past, func(p agency.Alert) bool { return p.Attempt == a.Attempt && p.Kind == a.Kind && p.Cause == a.Cause })
+	at := slices.IndexFunc(past, func(p agency.Alert) bool { return wanted(&p) })
 	if at < 0 {
-		return nil, nil // removed meanwhile
+		return nil, nil
 	}
 	return w.Store.ChangeAlert(ctx, past[at].ID, func(a *agency.Alert) (agency.EventType, error) {
 		a.ResolvedAt = nil
