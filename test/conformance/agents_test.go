@@ -25,6 +25,8 @@ type setup struct {
 	home func(t *testing.T, dir, repo, url string) []string
 	// asks are the arguments of a run whose agent asks before it runs a command.
 	asks []string
+	// links is set for an agent that gets a link to a picture in the mode protocol, not the picture.
+	links bool
 	// speaks are those of a run in the mode protocol whose agent asks the user.
 	speaks []string
 	// todos are turns in which the agent makes a list of its work by its own tools: the first of two

@@ -17,7 +17,7 @@ import (
 
 func init() {
 	setups["copilot"] = setup{
-		home: copilotHome, noInput: true, permissions: "plan",
+		home: copilotHome, noInput: true, links: true, permissions: "plan",
 		answers: []answered{
 			{name: "allow", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "allow", made: "made.txt"},
 			{name: "allow write", ask: modelserver.Turn{Write: &modelserver.File{Path: "made.txt", Content: "x\n"}}, answer: "allow", made: "made.txt"},

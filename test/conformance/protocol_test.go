@@ -232,7 +232,7 @@ func protocolPicture(t *testing.T, binary string, a agent) {
 	if heard := f.body(1); !strings.Contains(heard, "Attached: .agency/files/blue.png") || !strings.Contains(heard, "and this one?") {
 		t.Errorf("the model heard\n%s", heard)
 	}
-	if run.Runner == "copilot" { // it gets links, which its model can open
+	if a.links {
 		seesRed, seesBlue = "/.agency/files/Screen-shot--2.png]", "/.agency/files/blue.png]"
 	}
 	if heard := f.body(0); !strings.Contains(heard, seesRed) {
