@@ -63,6 +63,10 @@ const (
 // EventContinued is the Event of an output line that continues the lines printed before it.
 const EventContinued = "again"
 
+// EventLost is the Event of evidence in the place of other evidence that the disk got back before agency
+// read it.
+const EventLost = "evidence that was dropped before agency read it"
+
 // EventComplete is the Event of screen evidence that holds the whole text of a dialog.
 const EventComplete = "in full"
 

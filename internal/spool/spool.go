@@ -25,17 +25,19 @@ const (
 	// sizeLimit is the size from which the file takes only evidence that changes an agent's state:
 	// an agent that calls tools without end must not fill the disk.
 	sizeLimit = 64 << 20
-	// fullLimit is the size at which the file is started again: an agent that continues without end
-	// must not fill the disk with that evidence either.
+	// fullLimit is the size at which the file gives all but the newest evidence back to the disk: an
+	// agent that continues without end must not fill the disk with that evidence either.
 	fullLimit = 128 << 20
+	keptLimit = 32 << 20 // how much of it stays
 	lineLimit = 128 << 10
 	tailLimit = 4 << 20
 )
 
 // Append adds evidence, one line each, in one write: lines of several writers do not mix. Texts are
 // cut to their limits. Anything but a regular file, such as a link or a pipe, is refused with
-// file.ErrNotRegular. A file that would grow beyond 128 MiB is started again, and what was not read
-// of it is lost. Append does not flush to the disk: a crash of the machine ends the attempt, and
+// file.ErrNotRegular. A file that would take more than 128 MiB keeps its newest 32 MiB, as a file with a
+// hole, in which all offsets stay; Tail tells what was lost. Where the file system has no holes, it is
+// started again. Append does not flush to the disk: a crash of the machine ends the attempt, and
 // what matters afterwards is in the record.
 func Append(path string, evidence ...agency.Evidence) error {
 	f, err := open(path)
@@ -43,8 +45,10 @@ func Append(path string, evidence ...agency.Evidence) error {
 		return err
 	}
 	lines, size, err := encode(f, evidence)
-	if err == nil && size+int64(len(lines)) > fullLimit {
-		err = f.Truncate(0)
+	if err == nil && size-holeBefore(f, size)+int64(len(lines)) > fullLimit {
+		if file.Free(f, size-keptLimit) != nil {
+			err = f.Truncate(0)
+		}
 	}
 	if err == nil && len(lines) > 0 {
 		_, err = f.Write(lines)
@@ -110,9 +114,10 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 			lines.WriteByte('\n')
 		}
 	}
+	full := info.Size()-holeBefore(f, info.Size()) > sizeLimit
 	for i := range evidence {
 		e := evidence[i]
-		if info.Size() > sizeLimit {
+		if full {
 			if minor(&e) {
 				continue
 			}
@@ -126,6 +131,14 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 		}
 	}
 	return lines.Bytes(), info.Size(), nil
+}
+
+// holeBefore returns where the evidence of a file begins that gave its beginning back to the disk.
+func holeBefore(f *os.File, size int64) int64 {
+	if size <= sizeLimit {
+		return 0 // it never did
+	}
+	return file.Data(f, 0)
 }
 
 // minor reports whether an agent's state is right without this evidence. How far an agent's own
@@ -143,7 +156,8 @@ func minor(e *agency.Evidence) bool {
 }
 
 // Tail returns the evidence after offset, up to the last complete line or a few megabytes, and the
-// offset to continue from. A file that became shorter is read from its beginning. A line that is
+// offset to continue from. A file that became shorter is read from its beginning. For what the disk
+// got back before it was read, there is evidence with the event agency.EventLost. A line that is
 // not evidence becomes evidence with the signal unknown, so that it is counted. A missing file has
 // no evidence; anything but a regular file is file.ErrNotRegular.
 func Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error) {
@@ -165,9 +179,16 @@ func Tail(path string, offset int64) (evidence []agency.Evidence, next int64, er
 	if info.Size() == offset {
 		return nil, offset, nil
 	}
+	lost := file.Data(f, offset) > offset
+	offset = file.Data(f, offset)
 	data, err := io.ReadAll(io.NewSectionReader(f, offset, min(info.Size()-offset, tailLimit)))
 	if err != nil {
 		return nil, offset, fmt.Errorf("read %s: %w", path, err)
+	}
+	if hole := len(data) - len(bytes.TrimLeft(data, "\x00")); hole > 0 || lost {
+		// The hole may end within a line.
+		cut := hole + bytes.IndexByte(data[hole:], '\n') + 1
+		return []agency.Evidence{{Source: agency.FromHook, Signal: agency.SignalUnknown, Event: agency.EventLost}}, offset + int64(cut), nil
 	}
 	end := bytes.LastIndexByte(data, '\n') + 1
 	if end == 0 && len(data) == tailLimit {

@@ -259,31 +259,6 @@ func TestFullFileKeepsWhatCounts(t *testing.T) {
 	}
 }
 
-// An agent that continues without end does not fill the disk: the file is started again, and its
-// reader continues with it.
-func TestEndlessFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), agency.EventsFile)
-	const most = 128 << 20
-	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, most-100)); err != nil {
-		t.Fatal(err)
-	}
-	ended := agency.Evidence{Source: agency.FromHook, Signal: agency.SignalTurnEnded, Text: strings.Repeat("y", 1000)}
-	for offset := int64(most - 100); ; {
-		if err := spool.Append(path, ended); err != nil {
-			t.Fatal(err)
-		}
-		evidence, next, err := spool.Tail(path, offset)
-		if err != nil || len(evidence) != 1 || evidence[0] != ended || next > most {
-			t.Fatalf("got %d pieces up to %d, %v", len(evidence), next, err)
-		}
-		if next > offset && offset < most-100 {
-			break // the second line of the new file
-		}
-		offset = next
-	}
-}
-
 // A line without an end is skipped, so that it cannot stop the reader for good.
 func TestEndlessLine(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,9 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 			}
 			status.Observe(agentState, e)
 			noted.take(&e, agentState)
+			if e.Event == agency.EventLost && agentState.Unknown[e.Event] == 1 {
+				ob.Log.Warn("evidence was dropped before it was read", "run", id)
+			}
 		}
 		agentState.Offset = next
 		if err := ob.recordAgentState(ctx, &l, agentState, &noted); err != nil {

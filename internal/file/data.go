@@ -1,0 +1,17 @@
+package file
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Data returns the first offset from the given one on that is not in a hole of a file; the given one
+// where that is unknown, and where nothing follows but a hole.
+func Data(f *os.File, offset int64) int64 {
+	at, err := unix.Seek(int(f.Fd()), offset, unix.SEEK_DATA)
+	if err != nil {
+		return offset
+	}
+	return at
+}
