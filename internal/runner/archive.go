@@ -24,6 +24,9 @@ type segment struct {
 	begin, end int64
 }
 
+// segmentLimit is how much of a file one segment has: whoever reads a part of it reads what is before, too.
+const segmentLimit = 16 << 20
+
 // segmentName is the name of a segment: that of its file, begin and end.
 const segmentName = "%s-%016d-%016d.gz"
 
@@ -75,11 +78,15 @@ func (a archive) add(name string, to int64) error {
 	if err := os.MkdirAll(filepath.Join(a.dir, archiveDir), 0o700); err != nil {
 		return err
 	}
-	s := segment{path: filepath.Join(a.dir, archiveDir, fmt.Sprintf(segmentName, filepath.Base(name), from, to)), begin: from, end: to}
-	if err := s.fill(in); err != nil {
-		return fmt.Errorf("archive %s: %w", name, err)
+	for from < to {
+		s := segment{begin: from, end: min(from+segmentLimit, to)}
+		s.path = filepath.Join(a.dir, archiveDir, fmt.Sprintf(segmentName, filepath.Base(name), s.begin, s.end))
+		if err := s.fill(in); err != nil {
+			return fmt.Errorf("archive %s: %w", name, err)
+		}
+		all, from = append(all, s), s.end
+		a.trim(all)
 	}
-	a.trim(append(all, s))
 	return nil
 }
 

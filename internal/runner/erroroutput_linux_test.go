@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/protocol"
 	"agency/internal/runner"
 )
 
@@ -55,6 +57,27 @@ func TestErrorOutput(t *testing.T) {
 	}
 	if tail, err := runner.Tail(f.launch.AttemptDir, "stderr", 16); err != nil || string(tail) != "3999999\n4000000\n" {
 		t.Errorf("the end is %q, %v", tail, err)
+	}
+}
+
+// The archive of much output at once can be read from its end.
+func TestLargeArchive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := bytes.Repeat([]byte("x"), 1<<10-1)
+	data := bytes.Repeat(append(line, '\n'), 40<<10)
+	if err := os.WriteFile(filepath.Join(dir, protocol.WireFile), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := runner.Archive(dir, protocol.WireFile, int64(len(data)), 0); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := filepath.Glob(filepath.Join(dir, "archive", "*.gz"))
+	if err != nil || len(parts) != 3 {
+		t.Fatalf("the archive has the parts %q, %v", parts, err)
+	}
+	if got := lastLines(t, dir, "wire", 20<<10); !bytes.Equal([]byte(got), data[20<<20:]) {
+		t.Errorf("the end has %d bytes", len(got))
 	}
 }
 
