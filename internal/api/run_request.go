@@ -112,8 +112,8 @@ type ResumeRunRequest struct {
 	Run     string         `json:"run" jsonschema:"its name, handle or id"`
 	Prompt  string         `json:"prompt,omitempty" jsonschema:"a new task; default: the old one"`
 	Fresh   bool           `json:"fresh,omitempty" jsonschema:"begin a new conversation; the worktree is saved first"`
-	Mode    agency.Mode    `json:"mode,omitempty"` // continue the conversation in this mode; without a prompt, the agent waits for a message
-	Idle    bool           `json:"idle,omitempty"` // with mode: refuse while the agent works, asks, or has tasks in the background
+	Mode    agency.Mode    `json:"mode,omitempty"`    // continue the conversation in this mode; without a prompt, the agent waits for a message
+	Idle    bool           `json:"idle,omitempty"`    // with mode: refuse while the agent works, asks, or has tasks in the background
 	Attempt int            `json:"attempt,omitempty"` // continue the conversation of this attempt; 0 means the newest
 	Restart bool           `json:"restart,omitempty" jsonschema:"stop it first if it still runs, as a stuck worker does"`
 	Force   bool           `json:"force,omitempty"`    // even if the runner's configuration changed
