@@ -79,7 +79,16 @@ type Saying struct {
 	// Decision or Answer are the reply to a request.
 	Decision Decision `json:"decision,omitempty"`
 	Answer   string   `json:"answer,omitempty"`
-	By       string   `json:"by"` // who says it: "user", or a run
+	By       string   `json:"by"` // who says it: "user", UserTerminal, or a run
+}
+
+// UserTerminal is who says what the user types into the agent's own terminal.
+const UserTerminal = "user-terminal"
+
+// Door is where the agent's own terminal joins a conversation, once and soon.
+type Door struct {
+	Socket       string `json:"socket"` // a unix socket, absolute
+	Conversation string `json:"conversation"`
 }
 
 // Said is what the record keeps of something that was said to an agent: not the words.

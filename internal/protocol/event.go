@@ -35,6 +35,7 @@ const (
 	Used                  // the model was used: Usage
 	Retrying              // a call of the model failed and is tried again: Class, Text
 	Planned               // the agent changed the list of its work: Todos, all of it when Whole is set
+	Beside                // a guest began the conversation Thread beside this one
 	Ended                 // the agent's turn ended: Text, Usage; Failed with Class, Interrupted
 )
 
@@ -58,8 +59,9 @@ type Event struct {
 	Interrupted  bool
 	Usage        *agency.Usage
 	Todos        []Todo
-	Whole        bool // Usage covers the conversation; Todos is the whole list
-	Add          bool // Usage covers one step, ID
+	Greeting     json.RawMessage // of Session: what the program says of itself, for guests
+	Whole        bool            // Usage covers the conversation; Todos is the whole list
+	Add          bool            // Usage covers one step, ID
 }
 
 // Todo is a step of an agent's list of its work, or a change of one: what is empty stays as it was.
@@ -126,4 +128,6 @@ type Dialect struct {
 	Refuse func(id, name string) []byte
 	// Answer returns the frame of a reply; the error is E_USAGE for a reply that does not fit.
 	Answer func(r *Request, reply agency.Reply) ([]byte, error)
+	// Guests is how the agent's own terminal joins the conversation; nil where it cannot.
+	Guests *Guests
 }

@@ -30,6 +30,9 @@ type memory struct {
 	Turn      bool            // the agent is in a turn
 	Resting   bool            // the agent said that it rests, with requests open: it does when they are over
 	Ended     *Event          // how the turn ended, as far as it is known
+	Resumed   bool            // the conversation is older than the attempt
+	Greeting  json.RawMessage `json:",omitempty"` // what the program said of itself, for guests
+	Beside    []string        `json:",omitempty"` // conversations that guests began
 }
 
 // tool is an open tool call.

@@ -132,6 +132,8 @@ func (t *Talk) showIntent(i *Intent) string {
 		return line(markUs + by + i.Setting.Words() + ": " + oneLine(i.Text))
 	case agency.SaysTakeBack:
 		return line(markUs + by + "take back the message " + oneLine(i.Text))
+	case saysJoin:
+		return line(markNote + "the agent's own terminal joined")
 	case saysRefusal:
 		return line(markNote + "agency does not know the request " + oneLine(i.Text) + ", and refused it")
 	default:

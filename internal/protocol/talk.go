@@ -45,7 +45,7 @@ type Start struct {
 
 // New returns a conversation of which nothing is known but how it begins.
 func New(d *Dialect, at Start) *Talk {
-	return &Talk{dialect: d, memory: memory{Tools: map[string]tool{}, Place: Place{Dir: at.Dir, Conversation: at.Resumes}, Silent: at.Silent, Todos: carried(at.Todos)}}
+	return &Talk{dialect: d, memory: memory{Tools: map[string]tool{}, Place: Place{Dir: at.Dir, Conversation: at.Resumes}, Silent: at.Silent, Resumed: at.Resumes != "", Todos: carried(at.Todos)}}
 }
 
 // Hear takes one line of the agent; nil is a line that was too long.
@@ -114,6 +114,9 @@ func (t *Talk) concerns(e *Event) bool {
 	if t.dialect.OneAtATime && t.stale(e) {
 		return false
 	}
+	if e.Kind != Beside && e.Kind != Foreign && slices.Contains(t.Beside, e.Thread) {
+		return false
+	}
 	if r := e.Request; r != nil {
 		r.Subagent = cmp.Or(r.Subagent, e.Subagent)
 		call := t.Tools[r.Call]
@@ -140,6 +143,9 @@ func (t *Talk) unread() bool {
 // Intend takes what agency is about to write, and returns it as readable text.
 func (t *Talk) Intend(i Intent) (text string) {
 	text = t.showIntent(&i)
+	if i.Kind == SaysGuest || i.Kind == saysJoin {
+		return text
+	}
 	if i.Kind == agency.SaysAnswer {
 		if n := t.indexOf(i.ID); n >= 0 {
 			t.Open[n].By = &i
@@ -172,7 +178,14 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		}
 		t.Place.Conversation = cmp.Or(e.Conversation, t.Place.Conversation)
 		t.use(e.Settings)
+		if e.Greeting != nil {
+			t.Greeting = e.Greeting
+			return nil
+		}
 		return heard
+	case Beside:
+		t.begunBeside(e.Thread)
+		return nil
 	case Working:
 		t.Turn, t.Resting, t.Place.Turn = true, false, e.Turn
 		return one(agency.Evidence{Signal: agency.SignalBusy})
@@ -261,6 +274,9 @@ func (t *Talk) close(e *Event) []agency.Evidence {
 	}
 	t.Closed = append(t.Closed, c)
 	evidence := []agency.Evidence{{Signal: agency.SignalAnswered, ID: was.ID}}
+	if c.By != nil {
+		evidence = append(evidence, guestSaid(c.By.Saying)...)
+	}
 	if t.Resting && len(t.Open) == 0 {
 		evidence = append(evidence, t.rest()...)
 	}
@@ -269,10 +285,11 @@ func (t *Talk) close(e *Event) []agency.Evidence {
 
 // receipt takes what the program says of something that agency said.
 func (t *Talk) receipt(e *Event) []agency.Evidence {
+	var saying agency.Saying
 	i := slices.IndexFunc(t.Said, func(s said) bool { return s.Intent.ID == e.ID })
 	if i >= 0 {
 		s := &t.Said[i]
-		saying := s.Intent.Saying
+		saying = s.Intent.Saying
 		s.Stage = max(s.Stage, map[Kind]stage{Taken: taken, Begun: begun, Done: over, Dropped: dropped, Replied: over}[e.Kind])
 		if s.Stage >= begun {
 			s.Intent = *s.Intent.read()
@@ -299,7 +316,7 @@ func (t *Talk) receipt(e *Event) []agency.Evidence {
 		t.Last = "" // else it may be of this turn, whose beginning shows late
 	}
 	t.Turn, t.Resting, t.Ended, t.Place.Turn = true, false, nil, cmp.Or(e.Turn, t.Place.Turn)
-	return []agency.Evidence{{Signal: agency.SignalPrompt}}
+	return append([]agency.Evidence{{Signal: agency.SignalPrompt}}, guestSaid(saying)...)
 }
 
 // done takes that the program did what agency asked for.

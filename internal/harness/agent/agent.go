@@ -44,6 +44,9 @@ type Agent struct {
 
 	// Dialect is its own protocol, for the mode protocol; nil when agency does not speak it.
 	Dialect *protocol.Dialect
+	// Join returns the arguments with which its own terminal joins a conversation in that mode, as a
+	// guest at a unix socket; nil where it cannot.
+	Join func(socket, conversation string) []string
 
 	// Screen reads the visible lines of its terminal, the top one first.
 	Screen func(lines []string) []agency.Evidence

@@ -27,6 +27,7 @@ var Agent = agent.Agent{
 	Hook:       hook,
 	Stream:     stream,
 	Dialect:    &dialect,
+	Join:       join,
 	Title:      title,
 	Files:      files,
 	State:      state,

@@ -16,18 +16,21 @@ import (
 // dialect is the protocol of codex app-server on its standard input and output: JSON-RPC without the
 // version, one message a line. `codex app-server generate-json-schema --out DIR` describes it.
 var dialect = protocol.Dialect{
-	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse, Set: saySetting,
+	Name: "the protocol of codex app-server", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse, Set: saySetting, Guests: &guests,
 }
 
 type message = jsonrpc.Message[params, result, turnError]
 
 type result struct {
 	threadSettings
+	greeting
 	Thread struct {
-		ID string `json:"id"`
+		ID        string `json:"id"`
+		Ephemeral bool   `json:"ephemeral"`
 	} `json:"thread"`
-	Turn turn `json:"turn"`
-	Data []struct {
+	Turn   turn   `json:"turn"`
+	TurnID string `json:"turnId"` // of a message that went into the present turn
+	Data   []struct {
 		Model string `json:"model"`
 	} `json:"data"` // of model/list
 }
@@ -106,10 +109,15 @@ var reader = jsonrpc.Reader[params, result, turnError]{
 func replied(m *message) []protocol.Event {
 	id := m.OurID()
 	switch r := &m.Result; {
+	case strings.HasPrefix(id, guestPrefix):
+		return r.repliedGuest()
 	case m.Error != nil:
 		return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: m.Error.Message}}
-	case r.Turn.ID != "":
+	case r.Turn.ID != "" || r.TurnID != "":
 		return []protocol.Event{{Kind: protocol.Taken, ID: id}}
+	case r.UserAgent != "":
+		greets, _ := json.Marshal(r.greeting) // texts
+		return []protocol.Event{{Kind: protocol.Session, Greeting: greets}}
 	case r.Model != "": // the conversation began
 		return []protocol.Event{{Kind: protocol.Session, Conversation: r.Thread.ID, Settings: r.now()}, {Kind: protocol.Replied, ID: id}}
 	case len(r.Data) > 0:

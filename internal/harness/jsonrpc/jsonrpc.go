@@ -51,7 +51,7 @@ func (r *Reader[P, R, E]) Read(line []byte) (events []protocol.Event) {
 		}
 	}
 	for i := range events {
-		events[i].Name, events[i].Thread = cmp.Or(m.Method, "reply"), r.Thread(&m.Params)
+		events[i].Name, events[i].Thread = cmp.Or(m.Method, "reply"), cmp.Or(events[i].Thread, r.Thread(&m.Params))
 	}
 	return events
 }

@@ -1,0 +1,133 @@
+package codex_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"agency"
+	"agency/internal/harness"
+	"agency/internal/protocol"
+)
+
+const (
+	wireID  = "guest-1a2b3c4d-1"
+	typedID = "65c693a4-1a89-45a6-ba24-c7fe9f151a21"
+)
+
+// guestTalk returns a conversation c1 in which Codex asks the request 0.
+func guestTalk(t *testing.T) *protocol.Talk {
+	t.Helper()
+	talk := protocol.New(harness.Dialect("codex", ""), protocol.Start{})
+	for _, line := range []string{
+		`{"id":"agency-hello-initialize","result":{"userAgent":"agency/0.169.0","codexHome":"/h","platformFamily":"unix","platformOs":"linux"}}`,
+		`{"id":"agency-hello","result":{"thread":{"id":"c1"},"model":"gpt"}}`,
+		`{"method":"turn/started","params":{"threadId":"c1","turn":{"id":"t1"}}}`,
+		`{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"c1","turnId":"t1","itemId":"call_1","command":"rm x"}}`,
+	} {
+		talk.Hear([]byte(line))
+	}
+	if err := talk.Joins(); err != nil {
+		t.Fatal(err)
+	}
+	return talk
+}
+
+// What Codex's terminal says is passed on, answered by agency, or refused.
+func TestGuestFrames(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ frame, saying, passed, reply string }{
+		"initialize":  {`{"id":"i","method":"initialize","params":{}}`, "", "", `{"id":"i","result":{"userAgent":"agency/0.169.0","codexHome":"/h","platformFamily":"unix","platformOs":"linux"}}`},
+		"initialized": {`{"method":"initialized"}`, "", "", ""},
+		"read":        {`{"id":1,"method":"thread/read","params":{"threadId":"c1"}}`, "guest " + wireID + " thread/read", `{"id":"` + wireID + `","method":"thread/read","params":{"threadId":"c1"}}`, ""},
+		"join":        {`{"id":1,"method":"thread/resume","params":{"threadId":"c1"}}`, "join " + wireID + " thread/resume", `{"id":"` + wireID + `","method":"thread/resume","params":{"threadId":"c1"}}`, ""},
+		"another one": {`{"id":1,"method":"thread/resume","params":{"threadId":"c2"}}`, "", "", "agency leads this conversation"},
+		"a new one":   {`{"id":1,"method":"thread/start","params":{}}`, "", "", "agency leads this conversation"},
+		"delete":      {`{"id":1,"method":"thread/delete","params":{"threadId":"c1"}}`, "", "", "agency leads this conversation"},
+		"for a title": {`{"id":1,"method":"thread/start","params":{"ephemeral":true}}`, "guest " + wireID + " thread/start", `{"id":"` + wireID + `","method":"thread/start","params":{"ephemeral":true}}`, ""},
+		"leave":       {`{"id":1,"method":"thread/unsubscribe","params":{"threadId":"c1"}}`, "", "", `{"id":1,"result":{"status":"unsubscribed"}}`},
+		"leave title": {`{"id":1,"method":"thread/unsubscribe","params":{"threadId":"c2"}}`, "guest " + wireID + " thread/unsubscribe", `{"id":"` + wireID + `","method":"thread/unsubscribe","params":{"threadId":"c2"}}`, ""},
+		"interrupt":   {`{"id":1,"method":"turn/interrupt","params":{"threadId":"c1","turnId":"t1"}}`, "interrupt " + wireID, `{"id":"` + wireID + `","method":"turn/interrupt","params":{"threadId":"c1","turnId":"t1"}}`, ""},
+		"message": {
+			`{"id":1,"method":"turn/start","params":{"threadId":"c1","clientUserMessageId":"` + typedID + `","input":[{"type":"text","text":"go"},{"type":"localImage"}]}}`, "message " + typedID + " go\n[localImage]",
+			`{"id":"` + typedID + `","method":"turn/start","params":{"clientUserMessageId":"` + typedID + `","input":[{"type":"text","text":"go"},{"type":"localImage"}],"threadId":"c1"}}`, "",
+		},
+		"an id of agency": {
+			`{"id":1,"method":"turn/steer","params":{"threadId":"c1","clientUserMessageId":"agency-hello","input":[]}}`, "message " + wireID,
+			`{"id":"` + wireID + `","method":"turn/steer","params":{"clientUserMessageId":"` + wireID + `","input":[],"threadId":"c1"}}`, "",
+		},
+		"accept":         {`{"id":0,"result":{"decision":"accept"}}`, "answer call_1.0 allow", `{"id":0,"result":{"decision":"accept"}}`, ""},
+		"accept always":  {`{"id":0,"result":{"decision":{"acceptWithExecpolicyAmendment":{}}}}`, "answer call_1.0 allow acceptWithExecpolicyAmendment", `{"id":0,"result":{"decision":{"acceptWithExecpolicyAmendment":{}}}}`, ""},
+		"cancel":         {`{"id":0,"result":{"decision":"cancel"}}`, "answer call_1.0 deny cancel", `{"id":0,"result":{"decision":"cancel"}}`, ""},
+		"no answer":      {`{"id":0,"result":"?"}`, "", "", ""},
+		"no decision":    {`{"id":0,"result":{}}`, "", "", ""},
+		"an error":       {`{"id":0,"error":{"code":1}}`, "", "", ""},
+		"of another one": {`{"id":9,"result":{"decision":"accept"}}`, "guest 9 allow", `{"id":9,"result":{"decision":"accept"}}`, ""},
+		"odd parameters": {`{"id":1,"method":"turn/start","params":[7]}`, "guest " + wireID + " turn/start", `{"id":"` + wireID + `","method":"turn/start","params":[7]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, err := guestTalk(t).Guest(wireID, []byte(test.frame))
+			s := f.Saying
+			got := strings.TrimSpace(strings.Join(strings.Fields(fmt.Sprint(s.Kind, " ", s.ID, " ", s.Decision, " ", s.Answer)), " ") + " " + s.Text)
+			if err != nil || got != test.saying || string(f.Frame) != test.passed || !strings.Contains(string(f.Reply), test.reply) || test.reply == "" && f.Reply != nil {
+				t.Errorf("got %q, %s, reply %s, %v", got, f.Frame, f.Reply, err)
+			}
+			if s.Kind != "" && s.By != agency.UserTerminal {
+				t.Errorf("it is said by %q", s.By)
+			}
+		})
+	}
+	for _, frame := range []string{"", "x", "[]", "{}", `"a"`, `{"id":null}`} {
+		if f, err := guestTalk(t).Guest(wireID, []byte(frame)); err == nil && f.Saying.Kind != "" {
+			t.Errorf("%q passes as %+v", frame, f)
+		}
+	}
+}
+
+// The first answer is the answer, and a conversation that a terminal begins for a title is no part of
+// that of the run.
+func TestGuestBesideTheConversation(t *testing.T) {
+	t.Parallel()
+	talk := guestTalk(t)
+	talk.Intend(protocol.Intent{Saying: agency.Saying{Kind: agency.SaysAnswer, ID: "call_1.0", Decision: agency.Deny, By: agency.User}})
+	if f, err := talk.Guest(wireID, []byte(`{"id":0,"result":{"decision":"accept"}}`)); err != nil || f.Saying.Kind != "" || f.Frame != nil {
+		t.Errorf("a second answer passes: %+v, %v", f, err)
+	}
+	talk.Hear([]byte(`{"id":"` + wireID + `","result":{"thread":{"id":"c2","ephemeral":true},"model":"gpt"}}`))
+	for _, line := range []string{
+		`{"method":"turn/started","params":{"threadId":"c2","turn":{"id":"t2"}}}`,
+		`{"method":"item/completed","params":{"threadId":"c2","item":{"type":"agentMessage","id":"m","text":"A title"}}}`,
+		`{"method":"turn/completed","params":{"threadId":"c2","turn":{"id":"t2"}}}`,
+	} {
+		if h := talk.Hear([]byte(line)); h.Text != "" || len(h.Evidence) > 0 {
+			t.Errorf("%s comes to %+v", line, h)
+		}
+	}
+	if talk.Place.Conversation != "c1" || talk.Place.Turn != "t1" {
+		t.Errorf("the place is %+v", talk.Place)
+	}
+}
+
+// Lines of Codex are for all guests, for the one that asked, or for agency.
+func TestGuestLines(t *testing.T) {
+	t.Parallel()
+	guests := harness.Dialect("codex", "").Guests
+	for line, want := range map[string]protocol.Told{
+		`{"method":"turn/started","params":{}}`:                           {},
+		`{"id":"guest-1-1","result":{}}`:                                  {Replies: "guest-1-1"},
+		`{"method":"item/fileChange/requestApproval","id":3,"params":{}}`: {Asks: "3"},
+		`{"method":"item/tool/call","id":4,"params":{}}`:                  {Asks: "4", Private: true},
+		`{"method":"serverRequest/resolved","params":{"requestId":3}}`:    {Over: "3"},
+		`{"id":7,"result":{}}`:                                            {Private: true},
+		`no JSON`:                                                         {Private: true},
+	} {
+		if got := guests.Tell([]byte(line)); got != want {
+			t.Errorf("%s: got %+v, want %+v", line, got, want)
+		}
+	}
+	if got := guests.Reply([]byte(`{"id":"guest-1-1","result":{"a":1}}`), json.RawMessage("12")); string(got) != `{"id":12,"result":{"a":1}}` {
+		t.Errorf("got %s", got)
+	}
+}
