@@ -248,7 +248,7 @@ func (c *client) receive(ctx context.Context, wire *wire, acked chan<- uint64) e
 			looks.answer(m)
 		case kindGo:
 			c.wrapper.letGo()
-		case kindInput, kindKeys, kindSay, kindStop, kindEnviron, kindAllow:
+		case kindInput, kindKeys, kindSay, kindStop, kindEnviron, kindAllow, kindDoor:
 			// In a goroutine each: a stop must not wait for an input that the runner does not
 			// read.
 			c.answering.Add(1)
@@ -349,6 +349,10 @@ func (c *client) answer(m message, look func() error) message {
 	case kindEnviron:
 		var err error
 		reply.Environ, err = c.environ()
+		reply.Error = toWire(err)
+	case kindDoor:
+		var err error
+		reply.Door, err = c.wrapper.openDoor()
 		reply.Error = toWire(err)
 	case kindAllow:
 		reply.Error = toWire(c.wrapper.allow(m.Hosts))

@@ -215,6 +215,31 @@ func (l *Link) Allow(ctx context.Context, entries []string) error {
 	return m.Error.err()
 }
 
+// Door has the wrapper open a door for the agent's own terminal. The error is E_INVALID_STATE when the
+// wrapper is too old, or no terminal can join now.
+func (l *Link) Door(ctx context.Context) (agency.Door, error) {
+	if err := l.awaitWelcome(ctx); err != nil {
+		return agency.Door{}, err
+	}
+	if l.version < doorVersion {
+		return agency.Door{}, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is of an older agency, which takes no guests", l.id).
+			WithHint("agency resume --restart %s", l.id)
+	}
+	m, err := l.ask(ctx, message{Kind: kindDoor}, nil)
+	switch {
+	case err != nil:
+		return agency.Door{}, err
+	case m.Error == nil && m.Door == nil:
+		return agency.Door{}, fmt.Errorf("the wrapper of %s named no door", l.id)
+	case m.Error != nil:
+		return agency.Door{}, m.Error.err()
+	}
+	return *m.Door, nil
+}
+
+// doorVersion is the version since which a wrapper takes guests.
+const doorVersion = 4
+
 // Stop makes the wrapper end its runner, and returns when the first signals are sent; the exit
 // arrives as an update. A second Stop changes nothing. Stopping a runner that has ended is not an
 // error.

@@ -80,6 +80,7 @@ type speech struct {
 	rotated int64         // how long the journal was when it was last rotated
 	turning bool          // it is being rotated
 	changed chan struct{} // closed and replaced when the talk changed
+	guests  []*guest
 }
 
 // createWire creates the file of what the agent says. It is there before the logs are: readers of the
@@ -300,6 +301,7 @@ func (s *speech) hear(p []byte) {
 	var evidence []agency.Evidence
 	s.lines.Add(p, func(line []byte, length int) {
 		h := s.talk.Hear(line)
+		s.tell(line)
 		s.offset += int64(length)
 		s.show(h.Text)
 		for _, e := range h.Evidence {
@@ -345,6 +347,8 @@ func (s *speech) begin() {
 	err := s.repeat()
 	s.mu.Lock()
 	s.settled = true
+	close(s.changed)
+	s.changed = make(chan struct{})
 	if !s.talk.Greeted() && !s.talk.Knows(protocol.Hello()) {
 		err = errors.Join(err, s.intend(protocol.Hello()))
 	}
@@ -378,6 +382,7 @@ func (s *speech) begin() {
 		s.w.failSpeech(code, err)
 		return
 	}
+	s.reopenDoors()
 	s.hearPane()
 }
 
@@ -426,7 +431,7 @@ func (s *speech) openingID() string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "agency:%s/%d", s.w.launch.RunID, s.w.launch.Attempt)).String()
 }
 
-// intend records what is about to be said, and says it. The caller holds the lock.
+// intend says something. The caller holds the lock.
 func (s *speech) intend(x agency.Saying) error {
 	frame, err := s.talk.Frame(x)
 	if err != nil {
@@ -435,6 +440,12 @@ func (s *speech) intend(x agency.Saying) error {
 	if err := s.room(len(frame), roomLimit); err != nil {
 		return err
 	}
+	return s.utter(x, frame)
+}
+
+// utter records what is about to be said, and writes it: there is room for the frame. The caller holds
+// the lock.
+func (s *speech) utter(x agency.Saying, frame []byte) error {
 	intent := protocol.Intent{At: killpoint.Now().UTC(), Saying: x, Frame: string(frame), Wire: s.offset}
 	line, err := json.Marshal(intent)
 	if err == nil {
@@ -527,10 +538,10 @@ func (s *speech) await(limit time.Duration, ok func() bool) bool {
 	}
 }
 
-// opened reports whether the first message of the attempt was said, if there is one: no other may come
-// before it. The caller holds the lock.
+// opened reports whether the first message of the attempt was said, if there is one, and what an earlier
+// wrapper may not have written: no other may come before these. The caller holds the lock.
 func (s *speech) opened() bool {
-	return s.talk.Greeted() && (s.w.launch.Opening == "" || s.talk.Forgot() || s.talk.Knows(agency.Saying{Kind: agency.SaysMessage, ID: s.openingID()}))
+	return s.settled && s.talk.Greeted() && (s.w.launch.Opening == "" || s.talk.Forgot() || s.talk.Knows(agency.Saying{Kind: agency.SaysMessage, ID: s.openingID()}))
 }
 
 // finish reads the rest of what came from a runner that has ended.
@@ -540,6 +551,7 @@ func (s *speech) finish() {
 	case <-s.done:
 	case <-time.After(drainLimit):
 	}
+	s.closeDoors()
 }
 
 // say says something to the runner in its own protocol, and waits for the receipt. What was said

@@ -31,15 +31,16 @@ var wordsDialect = protocol.Dialect{
 	Answer: func(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 		return fmt.Appendf(nil, "answer %s %s\n", r.ID, reply.Decision), nil
 	},
+	Guests: &wordsGuests,
 	Read: func(line []byte) []protocol.Event {
 		word, id, _ := strings.Cut(string(line), " ")
 		switch word {
 		case "hello":
-			return []protocol.Event{{Kind: protocol.Replied, ID: id}}
+			return []protocol.Event{{Kind: protocol.Session, Greeting: []byte(`"words"`)}, {Kind: protocol.Replied, ID: id}}
 		case "refused":
 			return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: "no such conversation"}}
 		case "begun":
-			return []protocol.Event{{Kind: protocol.Begun, ID: id}}
+			return []protocol.Event{{Kind: protocol.Begun, ID: id, Turn: "t1"}}
 		case "asks":
 			return []protocol.Event{{Kind: protocol.Asked, ID: id, Request: &protocol.Request{ID: id, Kind: agency.AsksPermission, Tool: "rm"}}}
 		case "answered":

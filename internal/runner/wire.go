@@ -24,8 +24,8 @@ const (
 const sendLimit = 5 * time.Second
 
 // protocolVersion is the version of the messages. A wrapper of version 1 types without requesting a
-// look, and one of version 2 speaks no protocol of an agent.
-const protocolVersion = 3
+// look, one of version 2 speaks no protocol of an agent, and one of version 3 takes no guests.
+const protocolVersion = 4
 
 // Kinds of messages. An unknown kind is ignored: the peer is newer.
 const (
@@ -44,6 +44,7 @@ const (
 	kindEnviron = "environ" // from the daemon; answered by answer
 	kindSay     = "say"     // from the daemon: say something in the agent's protocol; answered by answer
 	kindAllow   = "allow"   // from the daemon: more hosts for the runner; answered by answer
+	kindDoor    = "door"    // from the daemon: open a door for a guest; answered by answer
 )
 
 // message is one line in either direction.
@@ -60,6 +61,7 @@ type message struct {
 	Say      *agency.Saying        `json:"say,omitempty"`
 	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer
 	Hosts    []string              `json:"hosts,omitempty"`   // of allow
+	Door     *agency.Door          `json:"door,omitempty"`    // of an answer
 	Error    *wireError            `json:"error,omitempty"`
 }
 

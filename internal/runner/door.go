@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"agency"
+	"agency/internal/socket"
+)
+
+// doorLimit is how long a door is open for its guest, whose program may be slow to start.
+const doorLimit = 60 * time.Second
+
+// knockLimit is how long a guest may take from its connection to the end of its HTTP request.
+const knockLimit = 10 * time.Second
+
+// openDoor opens a socket for one guest, which has doorLimit to come. Its folder is beside the socket
+// of the daemon, out of the reach of a sandbox and short enough for the kernel.
+func (w *wrapper) openDoor() (*agency.Door, error) {
+	if w.launch.Mode != agency.ModeProtocol {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the run %s does not speak a protocol", w.launch.RunID)
+	}
+	select {
+	case <-w.started:
+	case <-time.After(writeLimit):
+		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is still starting", w.launch.RunID)
+	}
+	s := w.speech
+	if !s.await(takenLimit, s.opened) && !w.inputClosed.Load() {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is still starting", w.launch.RunID)
+	}
+	s.mu.Lock()
+	err, conversation := s.talk.Joins(), s.talk.Place.Conversation
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	dir := w.doorFolder()
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("make the folder of the door: %w", err)
+	}
+	if err := ownFolder(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, rand.Text()[:6])
+	if err := s.openAt(path); err != nil {
+		return nil, err
+	}
+	return &agency.Door{Socket: path, Conversation: conversation}, nil
+}
+
+// openAt opens a door at a path.
+func (s *speech) openAt(path string) error {
+	if limit := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > limit {
+		return agency.Errorf(agency.CodeSocketPathInvalid, "the socket %s would have %d bytes, and a socket's path has at most %d", path, len(path), limit).
+			WithHint("set AGENCY_SOCKET to a shorter path, and agency resume --restart")
+	}
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		return fmt.Errorf("open the door: %w", err)
+	}
+	s.receive(l, path)
+	return nil
+}
+
+// joinedMark ends the name of a file beside a door whose guest is there.
+const joinedMark = ".in"
+
+// reopenDoors opens the doors of the guests that an earlier wrapper had when it was killed: the agent's
+// own terminal may try to come back.
+func (s *speech) reopenDoors() {
+	dir := s.w.doorFolder()
+	entries, err := os.ReadDir(dir)
+	if err != nil || ownFolder(dir) != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		_ = os.Remove(path) // a mark, or a socket on which no process listens
+		if door, ok := strings.CutSuffix(path, joinedMark); ok {
+			_ = s.openAt(door)
+		}
+	}
+}
+
+// doorFolder returns the folder of the doors of this run.
+func (w *wrapper) doorFolder() string {
+	id := string(w.launch.RunID)
+	return filepath.Join(filepath.Dir(w.launch.Socket), "g"+strings.ToLower(id[max(0, len(id)-6):]))
+}
+
+// ownFolder refuses what is not a folder of this user alone.
+func ownFolder(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("look at the folder of the door: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || socket.Owner(info) != os.Getuid() {
+		return agency.Errorf(agency.CodePermissionDenied, "%s is no folder of yours alone", dir).WithHint("remove it: rm -r -- %s", dir)
+	}
+	return nil
+}
+
+// receive takes one guest at a door, and closes it.
+func (s *speech) receive(l net.Listener, path string) {
+	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: s.withPeer}
+	server.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if err, _ := r.Context().Value(peerKey{}).(error); err != nil {
+			http.Error(out, err.Error(), http.StatusForbidden)
+			return
+		}
+		conn, err := websocket.Accept(out, r, nil)
+		if err != nil {
+			return // it was told
+		}
+		_ = l.Close()
+		_ = os.WriteFile(path+joinedMark, nil, 0o600)
+		s.host(conn)
+		_ = os.Remove(path + joinedMark)
+		_ = server.Close()
+	})
+	late := time.AfterFunc(doorLimit, func() { _ = l.Close() })
+	go func() {
+		_ = server.Serve(l) // until the listener is closed
+		late.Stop()
+	}()
+}
+
+type peerKey struct{}
+
+// withPeer keeps why the process at the other end may be no guest.
+func (s *speech) withPeer(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, s.checkGuest(conn))
+}
+
+// checkGuest refuses the processes of other users, and those of runs: the door is for the user. A
+// process of a run that hides its mark still descends from one with a mark, unless it is a window of the
+// tmux server, which any run may have started.
+func (s *speech) checkGuest(conn net.Conn) error {
+	peer, err := socket.PeerOf(conn)
+	switch {
+	case err != nil:
+		return err
+	case peer.UID != os.Getuid():
+		return errors.New("a process of another user")
+	}
+	line, err := ancestors(peer.PID)
+	if err != nil {
+		return err
+	}
+	server := 0
+	if tmux := s.w.family.tmux.Load(); tmux != nil {
+		server = listenerOf(*tmux)
+	}
+	for _, p := range line {
+		if p.pid == server {
+			break
+		}
+		number, err := rlimitOf(p.pid)
+		env, unread := environ(p.pid) // that of another user's process cannot be read
+		if p.pid == peer.PID {
+			err = errors.Join(err, unread)
+		}
+		switch {
+		case err != nil:
+			return err
+		case number != 0 || hasName(env, "AGENCY_RUN_ID"):
+			return errors.New("a process of a run")
+		}
+	}
+	return nil
+}
+
+// hasName reports whether an environment, as the kernel has it, holds a variable.
+func hasName(env []byte, name string) bool {
+	return strings.HasPrefix(string(env), name+"=") || strings.Contains(string(env), "\x00"+name+"=")
+}
+
+// closeDoors ends all guests and doors: the runner has ended.
+func (s *speech) closeDoors() {
+	s.mu.Lock()
+	for _, g := range s.guests {
+		g.leave()
+	}
+	s.mu.Unlock()
+	_ = os.RemoveAll(s.w.doorFolder())
+}
