@@ -20,7 +20,7 @@ func Operations() []Description {
 	return []Description{
 		CreateRun.Describe(), ListRuns.Describe(), ShowRun.Describe(), ExplainRun.Describe(), AnswerRun.Describe(), AllowHost.Describe(),
 		ShowOutput.Describe(), ShowScreen.Describe(), DiffRun.Describe(), VerifyRun.Describe(), ShowCheck.Describe(), SendInput.Describe(), PressKeys.Describe(), WaitRuns.Describe(), InterruptRun.Describe(), SetRun.Describe(), Unsend.Describe(), StopRun.Describe(),
-		ResumeRun.Describe(), RemoveRun.Describe(), AttachRun.Describe(), ChangeTags.Describe(),
+		ResumeRun.Describe(), RemoveRun.Describe(), AttachRun.Describe(), JoinRun.Describe(), ChangeTags.Describe(),
 		FlagRun.Describe(), UnflagRun.Describe(), CollectRuns.Describe(), ListStandbys.Describe(),
 		ReviewRun.Describe(), AddComments.Describe(), DiscardComments.Describe(), SendComments.Describe(), MergeRun.Describe(), ReviewSession.Describe(), MergeSession.Describe(), AbandonRun.Describe(),
 		PlanPush.Describe(), RecordPush.Describe(), PlanPR.Describe(), RecordPR.Describe(),
@@ -229,6 +229,12 @@ that it has not begun with: queued says how many. In another mode: run_stop, the
 		Name: "run.attach", Kind: Reads,
 		Help:    "Show where a run's terminal is.",
 		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeTmuxSessionNotFound},
+		Example: `{"run": "fix-login"}`,
+	}
+	JoinRun = Operation[RunRequest, JoinRunResponse]{
+		Name: "run.join", Kind: Acts,
+		Help:    "Let the agent's own terminal join the conversation of a run, in the mode protocol.",
+		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidState},
 		Example: `{"run": "fix-login"}`,
 	}
 	ChangeTags = Operation[ChangeTagsRequest, RunResponse]{

@@ -184,6 +184,16 @@ type WaitRunsResponse struct {
 	TimedOut bool  `json:"timed_out"` // the time was up before all runs were there
 }
 
+// JoinRunResponse is where the agent's own terminal joins a run. The client builds the command, so that
+// nothing from a daemon is run as a command.
+type JoinRunResponse struct {
+	RunID        agency.RunID      `json:"run_id"`          // the run
+	Runner       agency.RunnerKind `json:"runner"`          // the agent
+	Dir          string            `json:"dir"`             // where to start the terminal: the worktree, or / for a run in a sandbox
+	Conversation string            `json:"conversation_id"` // which the terminal joins
+	Socket       string            `json:"socket"`          // at which it joins, once, within a minute; absolute
+}
+
 // AttachRunResponse is where a run's terminal is. The client builds the command that shows it,
 // so that nothing from a daemon is run as a command.
 type AttachRunResponse struct {

@@ -57,6 +57,8 @@ func (harnesses) Build(r agency.CommandRequest) (agency.Command, error) {
 	return harness.Build(r)
 }
 
+func (harnesses) Joins(kind agency.RunnerKind) error { return harness.Joins(kind) }
+
 func (harnesses) State(kind agency.RunnerKind, env agency.Environ, worktree string) agency.SandboxState {
 	return harness.State(kind, env, worktree)
 }

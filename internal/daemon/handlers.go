@@ -65,6 +65,7 @@ func routeRuns(d *Daemon, rs *requests) {
 	handle(rs, api.UnflagRun, runs.unflagRun)
 	handle(rs, api.WaitRuns, runs.waitRuns)
 	handle(rs, api.AttachRun, runs.attachRun)
+	handle(rs, api.JoinRun, runs.joinRun)
 	checks := verifyOperations{d.verifier, d.sup, d.policy, d.untilStop}
 	handle(rs, api.VerifyRun, checks.verifyRun)
 	handle(rs, api.ShowCheck, checks.showCheck)

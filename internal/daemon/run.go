@@ -303,6 +303,18 @@ func (o runOperations) attachRun(ctx context.Context, req api.RunRequest) (api.A
 	return api.AttachRunResponse{RunID: r.ID, Socket: socket}, nil
 }
 
+func (o runOperations) joinRun(ctx context.Context, req api.RunRequest) (api.JoinRunResponse, error) {
+	r, door, err := o.sup.Input.Join(ctx, req.Run)
+	if err != nil {
+		return api.JoinRunResponse{}, err
+	}
+	resp := api.JoinRunResponse{RunID: r.ID, Runner: r.Runner.Kind, Dir: r.Worktree, Conversation: door.Conversation, Socket: door.Socket}
+	if r.Sandbox.Level.Confines() { // its agent writes the worktree, and this terminal is outside of the sandbox
+		resp.Dir = "/"
+	}
+	return resp, nil
+}
+
 func (o runOperations) answerRun(ctx context.Context, req api.AnswerRunRequest) (api.AnswerRunResponse, error) {
 	ctx, err := o.by(ctx)
 	if err != nil {

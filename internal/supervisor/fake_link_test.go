@@ -97,6 +97,10 @@ func (l *fakeLink) Force(ctx context.Context) error {
 
 func (l *fakeLink) Environ(context.Context) ([]string, error) { return []string{"HOME=/home/u"}, nil }
 
+func (l *fakeLink) Door(context.Context) (agency.Door, error) {
+	return agency.Door{Socket: "/door", Conversation: "c1"}, nil
+}
+
 func (l *fakeLink) Allow(_ context.Context, entries []string) error {
 	if l.AllowFunc != nil {
 		l.AllowFunc(entries)

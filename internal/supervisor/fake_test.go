@@ -239,8 +239,11 @@ type fakeHarness struct {
 	ScreenFunc   func(lines []string) []agency.Evidence
 	SightFunc    func(lines []string) agency.Sight // nil is a terminal that takes all input
 	ErrorMarksOf map[agency.RunnerKind][]string
+	JoinsErr     error
 	AnswerFunc   func(reply agency.Reply) (keys string, shown bool, err error)
 }
+
+func (h *fakeHarness) Joins(agency.RunnerKind) error { return h.JoinsErr }
 
 func (h *fakeHarness) FindExec(agency.Runner, string, string, []string) (string, error) {
 	if h.FindExecFunc != nil {

@@ -160,6 +160,8 @@ type Harness interface {
 	observe.Harness
 	FindExec(r agency.Runner, exec, dir string, env []string) (string, error)
 	Build(r agency.CommandRequest) (agency.Command, error)
+	// Joins returns why the terminal of such an agent cannot join its conversation.
+	Joins(kind agency.RunnerKind) error
 	// State returns where an agent with this environment keeps its state for a worktree.
 	State(kind agency.RunnerKind, env agency.Environ, worktree string) agency.SandboxState
 	// ShowsReady reports whether Screen can recognize when the terminal of such an agent takes a
@@ -205,6 +207,8 @@ type Link interface {
 	// Say says something to the runner in its own protocol, once for each id, and returns how far it
 	// got.
 	Say(ctx context.Context, s agency.Saying) (agency.Delivery, error)
+	// Door has the wrapper open a door for the agent's own terminal.
+	Door(ctx context.Context) (agency.Door, error)
 	// Stop makes the wrapper end its runner, which gets its grace. It can be repeated.
 	Stop(ctx context.Context, by agency.EndedBy) error
 	// Force is Stop without the rest of the grace of a runner that is being stopped.

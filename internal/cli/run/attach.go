@@ -25,7 +25,8 @@ type Exec func(argv, env []string) error
 type attachOptions struct {
 	*command.Deps
 
-	exec Exec
+	exec   Exec
+	native bool
 }
 
 // NewAttach returns the command agency attach.
@@ -46,15 +47,23 @@ changed it:
 
 While the run has a request, prefix a shows it and takes your answer, unless you have bound that key
 yourself. When the run stops, you are back where you came from; agency logs shows what the agent
-wrote. With --json, agency instead prints the command that shows the terminal.`,
-		Example: "  agency attach fix-login",
+wrote. With --json, agency instead prints the command that shows the terminal.
+
+With --native, the agent's own terminal joins the conversation of a run in the mode protocol, as far
+as the agent has that: Codex. It shows what the agent asks, your answers and messages there count as
+those by agency, and the run continues when you leave it.`,
+		Example: "  agency attach fix-login\n  agency attach fix-login --native",
 		Args:    command.Takes("RUN"),
 	}, o.run)
+	cmd.Flags().BoolVar(&o.native, "native", false, "let the agent's own terminal join, in the mode protocol")
 	cmd.ValidArgsFunction = d.CompleteLive
 	return cmd
 }
 
 func (o *attachOptions) run(cmd *cobra.Command, args []string) error {
+	if o.native {
+		return join(cmd.Context(), o.Deps, args[0], o.exec)
+	}
 	return attach(cmd.Context(), o.Deps, args[0], o.exec)
 }
 
@@ -152,7 +161,7 @@ func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTmuxSocket(resp.Socket); err != nil {
+	if err := checkSocket("tmux socket", agency.CodeTmuxSessionNotFound, resp.Socket); err != nil {
 		return nil, err
 	}
 	tmux, ok := file.FindProgram(d.Getenv("PATH"), "tmux")
@@ -167,10 +176,10 @@ func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) 
 	return []string{tmux, "-S", resp.Socket, command, "-t", "=" + agency.SessionPrefix + string(id)}, nil
 }
 
-// checkTmuxSocket refuses a path that is not a socket of this user in a folder of this user or
-// root.
-func checkTmuxSocket(path string) error {
-	refused := agency.Errorf(agency.CodePermissionDenied, "the tmux socket %q is not yours", path).WithHint("agency doctor")
+// checkSocket refuses a path that is not a socket of this user in a folder of this user or root; one
+// that is missing has an error of the given code.
+func checkSocket(what string, missing agency.Code, path string) error {
+	refused := agency.Errorf(agency.CodePermissionDenied, "the %s %q is not yours", what, path).WithHint("agency doctor")
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return refused
 	}
@@ -182,7 +191,7 @@ func checkTmuxSocket(path string) error {
 	case agency.IsCode(err, agency.CodePermissionDenied):
 		return refused
 	case err != nil:
-		return agency.Errorf(agency.CodeTmuxSessionNotFound, "look at the tmux socket: %w", err).WithHint("agency doctor")
+		return agency.Errorf(missing, "look at the %s: %w", what, err).WithHint("agency doctor")
 	case info.Mode()&fs.ModeSocket == 0 || socket.Owner(info) != os.Getuid():
 		return refused
 	}
