@@ -44,7 +44,10 @@ type setup struct {
 	// is set for an agent whose model must search for the tools of servers.
 	tools         func(f *fixture) []string
 	searchesTools bool
-	answers       []answered
+	// joins is what the agent's own terminal shows while it asks for touch, and the key that allows it;
+	// empty for an agent whose terminal cannot join.
+	joins   struct{ shows, allow string }
+	answers []answered
 }
 
 // answered is a request of an agent that agency answers.

@@ -29,6 +29,7 @@ func init() {
 			{"step": firstStep, "status": "completed"}, {"step": secondStep, "status": "in_progress"},
 		}}}}},
 		todoArgs:      []string{"--", "-c", "tools.update_plan.enabled=true"}, // else with some models only
+		joins:         struct{ shows, allow string }{"Would you like to run the following command?", "y"},
 		searchesTools: true,
 		tools: func(f *fixture) []string {
 			return []string{
