@@ -170,25 +170,6 @@ func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
 	return s, nil
 }
 
-// journal writes lines to a file. When the disk took only a part of one, the next line ends it so that
-// it is no JSON: what it said never reached the agent.
-type journal struct {
-	to   io.Writer
-	torn bool // the file ends within a line
-}
-
-func (j *journal) add(line []byte) error {
-	line = append(line, '\n')
-	if j.torn {
-		line = append([]byte("#\n"), line...)
-	}
-	n, err := j.to.Write(line)
-	if n > 0 {
-		j.torn = err != nil
-	}
-	return err
-}
-
 // openIntents opens what was said, and returns what is there after an offset.
 func (s *speech) openIntents(path string, from int64) ([]protocol.Intent, error) {
 	var err error
