@@ -59,7 +59,7 @@ type Event struct {
 	Interrupted  bool
 	Usage        *agency.Usage
 	Todos        []Todo
-	Greeting     json.RawMessage // of Session: what the program says of itself, for guests
+	Greeting     json.RawMessage `json:",omitempty"` // of Session: what the program says of itself, for guests
 	Whole        bool            // Usage covers the conversation; Todos is the whole list
 	Add          bool            // Usage covers one step, ID
 }
