@@ -228,3 +228,24 @@ func TestUndoWaitsForTheGrace(t *testing.T) {
 		w.wantNothing()
 	})
 }
+
+// A stop that comes while a wrapper connects again, in the place of one that was killed, is not lost.
+func TestStopWhileWrapperConnects(t *testing.T) {
+	t.Parallel()
+	for range 40 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			r, p := w.started("fix-login")
+			w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
+			connected := make(chan error)
+			go func() { connected <- p.connect() }()
+			if _, err := w.sup.StopRun(context.Background(), r.Handle); err != nil {
+				t.Error(err)
+			}
+			if err := <-connected; err != nil && !agency.IsCode(err, agency.CodePermissionDenied) { // it has ended
+				t.Error(err)
+			}
+			synctest.Wait()
+		})
+	}
+}

@@ -73,8 +73,9 @@ func (w *Wrappers) Connect(ctx context.Context, hello agency.WrapperHello, link 
 	case now.Attempt.Number != hello.Attempt || now.Attempt.State.Final():
 		w.settler.forget(now, hello.Attempt)
 		return refusal(now, hello.Attempt)
-	case r.Attempt.State == agency.Running && r.Attempt.StopRequestedAt != nil:
-		w.life.Go(func() { w.settler.finishStop(r) })
+	case now.Attempt.State == agency.Running && now.Attempt.StopRequestedAt != nil:
+		// Also of a stop that was requested since r was read: it found no link.
+		w.life.Go(func() { w.settler.finishStop(now) })
 	default:
 		w.allowAgain(now, link)
 	}
