@@ -1,7 +1,8 @@
-// Package opencode describes  OpenCode.
+// Package opencode describes OpenCode.
 package opencode
 
 import (
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"net/url"
@@ -61,6 +62,9 @@ func command(r agency.CommandRequest) agency.Command {
 		}
 	}
 	if r.Mode == agency.ModeProtocol {
+		if agency.Environ(r.Env).Lookup(passwordEnv) == "" {
+			c.Env = append(c.Env, passwordEnv+"="+rand.Text())
+		}
 		spoken := acp.Command(r, append(args, r.Runner.Args...), agent.Opening(r))
 		c.Argv, c.Opening, c.ConversationID = spoken.Argv, spoken.Opening, spoken.ConversationID
 		return c
@@ -78,6 +82,10 @@ func command(r agency.CommandRequest) agency.Command {
 	c.Argv = args
 	return c
 }
+
+// passwordEnv is the variable with the password of OpenCode's server. Its acp listens on a port of the
+// machine, where without one every user could give the agent orders.
+const passwordEnv = "OPENCODE_SERVER_PASSWORD" //nolint:gosec // its name, not its value
 
 // contentEnv is the variable that holds configuration for one run. It adds to all files and comes
 // after them.

@@ -201,6 +201,24 @@ func TestOpenCodeStream(t *testing.T) {
 	}
 }
 
+// OpenCode's server gets a password, a new one for each attempt, unless the user has chosen one.
+func TestOpenCodePassword(t *testing.T) {
+	t.Parallel()
+	password := func(env ...string) string {
+		c, err := harness.Build(agency.CommandRequest{Runner: agency.Runner{Kind: "opencode"}, Exec: harnesstest.Program(t), Mode: agency.ModeProtocol, Env: env})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return agency.Environ(c.Env).Lookup("OPENCODE_SERVER_PASSWORD")
+	}
+	if one, two := password(), password(); len(one) < 20 || one == two {
+		t.Errorf("got %q, then %q", one, two)
+	}
+	if got := password("OPENCODE_SERVER_PASSWORD=mine"); got != "" {
+		t.Errorf("the user's own is replaced by %q", got)
+	}
+}
+
 // The plugin and the instructions are added to the configuration in the user's environment; an
 // unreadable one stays unchanged.
 func TestOpenCodeConfig(t *testing.T) {
