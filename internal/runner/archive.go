@@ -81,7 +81,7 @@ func (a archive) add(name string, to int64) error {
 	for from < to {
 		s := segment{begin: from, end: min(from+segmentLimit, to)}
 		s.path = filepath.Join(a.dir, archiveDir, fmt.Sprintf(segmentName, filepath.Base(name), s.begin, s.end))
-		if err := s.fill(in); err != nil {
+		if err := s.fill(in, filepath.Base(name)+newSuffix); err != nil {
 			return fmt.Errorf("archive %s: %w", name, err)
 		}
 		all, from = append(all, s), s.end
@@ -90,9 +90,14 @@ func (a archive) add(name string, to int64) error {
 	return nil
 }
 
-// fill writes a segment. Under its name it is complete.
-func (s segment) fill(from io.ReaderAt) error {
-	temp := filepath.Join(filepath.Dir(s.path), "new") // the next one replaces it
+// newSuffix ends the name of a segment that is not complete. Each file has one of its own: the error
+// output goes into the archive while other files do.
+const newSuffix = ".new"
+
+// fill writes a segment, first under the name temp, which the next one of the file replaces. Under its
+// own name it is complete.
+func (s segment) fill(from io.ReaderAt, temp string) error {
+	temp = filepath.Join(filepath.Dir(s.path), temp)
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -107,6 +108,39 @@ func TestArchiveLimit(t *testing.T) {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil || stat.Size != 50_000 || stat.Blocks*512 >= 10_000 {
 		t.Errorf("%+v, %v", stat, err)
+	}
+}
+
+// Two files go into the archive at the same time, and each is there as it was.
+func TestArchiveTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	streams := map[string]string{"wire": protocol.WireFile, "stderr": "logs/runner.stderr.log"}
+	content := map[string][]byte{}
+	var all sync.WaitGroup
+	for stream, name := range streams {
+		content[stream] = bytes.Repeat([]byte(stream+" says this\n"), 1<<20)
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content[stream], 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		size := int64(len(content[stream]))
+		all.Go(func() {
+			if err := errors.Join(runner.Archive(dir, name, size, 0), runner.Free(dir, name, size)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	all.Wait()
+	for stream, want := range content {
+		in, err := runner.OpenLog(dir, stream, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(in); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes of %d, %v", stream, len(got), len(want), err)
+		}
+		_ = in.Close()
 	}
 }
 
