@@ -97,9 +97,10 @@ func (t *Talk) Guest(id string, frame []byte) (GuestFrame, error) {
 	return f, nil
 }
 
-// names reports whether something was said under an id.
+// names reports whether something was said under an id that the program did not refuse. A terminal may
+// say again what was refused: as the beginning of a turn, when the one had ended that it was to go into.
 func (t *Talk) names(id string) bool {
-	return slices.ContainsFunc(t.Said, func(s said) bool { return s.Intent.ID == id })
+	return slices.ContainsFunc(t.Said, func(s said) bool { return s.Intent.ID == id && s.Failed == "" })
 }
 
 // Guests returns how guests speak; nil where none can.

@@ -156,6 +156,7 @@ func (t *Talk) Intend(i Intent) (text string) {
 		t.Foreign = slices.DeleteFunc(t.Foreign, func(f foreign) bool { return f.Refusal == i.ID })
 		t.Said = slices.DeleteFunc(t.Said, func(s said) bool { return s.Intent.Kind == saysRefusal }) // those before it were written
 	}
+	t.Said = slices.DeleteFunc(t.Said, func(s said) bool { return s.Failed != "" && s.Intent.ID == i.ID }) // it is said again
 	if len(t.Said) == mostClosed {
 		t.Said, t.Forgotten = slices.Delete(t.Said, 0, 1), true
 	}

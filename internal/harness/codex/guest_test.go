@@ -86,6 +86,40 @@ func TestGuestFrames(t *testing.T) {
 	}
 }
 
+// A message that was to go into a turn, and came after its end, is said again under its id. It is the one
+// that is written again when the wrapper is killed now, and nothing that was refused is.
+func TestGuestSaysAgain(t *testing.T) {
+	t.Parallel()
+	talk := guestTalk(t)
+	say := func(id, method, client string) {
+		t.Helper()
+		frame := fmt.Sprintf(`{"id":1,"method":%q,"params":{"threadId":"c1","clientUserMessageId":%q,"input":[{"type":"text","text":"go"}]}}`, method, client)
+		f, err := talk.Guest(id, []byte(frame))
+		if err != nil || f.Frame == nil {
+			t.Fatalf("%s does not pass: %s, %v", method, f.Reply, err)
+		}
+		talk.Intend(protocol.Intent{Saying: f.Saying, Frame: string(f.Frame)})
+	}
+	refuse := func(id string) {
+		talk.Hear([]byte(`{"id":"` + id + `","error":{"code":-32600,"message":"no active turn to steer"}}`))
+	}
+	say(wireID, "turn/steer", "")
+	refuse(wireID)
+	say("guest-1a2b3c4d-2", "turn/steer", typedID)
+	refuse(typedID)
+	if again := talk.Unproven(); len(again) > 0 {
+		t.Errorf("what was refused is written again: %+v", again)
+	}
+	say("guest-1a2b3c4d-3", "turn/start", typedID)
+	if again := talk.Unproven(); len(again) != 1 || !strings.Contains(again[0].Frame, "turn/start") {
+		t.Errorf("%+v would be written again", again)
+	}
+	h := talk.Hear([]byte(`{"method":"item/started","params":{"threadId":"c1","turnId":"t2","item":{"type":"userMessage","id":"u","clientId":"` + typedID + `"}}}`))
+	if len(h.Evidence) != 2 || h.Evidence[1].Said == nil || h.Evidence[1].Said.Bytes != 2 {
+		t.Errorf("got %+v", h.Evidence)
+	}
+}
+
 // The first answer is the answer, and a conversation that a terminal begins for a title is no part of
 // that of the run.
 func TestGuestBesideTheConversation(t *testing.T) {

@@ -109,12 +109,12 @@ var reader = jsonrpc.Reader[params, result, turnError]{
 func replied(m *message) []protocol.Event {
 	id := m.OurID()
 	switch r := &m.Result; {
-	case strings.HasPrefix(id, guestPrefix):
-		return r.repliedGuest()
 	case m.Error != nil:
 		return []protocol.Event{{Kind: protocol.Replied, ID: id, Failed: true, Text: m.Error.Message}}
 	case r.Turn.ID != "" || r.TurnID != "":
 		return []protocol.Event{{Kind: protocol.Taken, ID: id}}
+	case strings.HasPrefix(id, guestPrefix):
+		return r.repliedGuest()
 	case r.UserAgent != "":
 		greets, _ := json.Marshal(r.greeting) // texts
 		return []protocol.Event{{Kind: protocol.Session, Greeting: greets}}
