@@ -37,7 +37,11 @@ func (w *wrapper) openDoor() (*agency.Door, error) {
 		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is still starting", w.launch.RunID)
 	}
 	s := w.speech
-	if !s.await(takenLimit, s.opened) && !w.inputClosed.Load() {
+	opened := s.await(takenLimit, s.opened)
+	switch {
+	case w.inputClosed.Load():
+		return nil, endedError(w.launch.RunID)
+	case !opened:
 		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is still starting", w.launch.RunID)
 	}
 	s.mu.Lock()
@@ -78,18 +82,20 @@ func (s *speech) openAt(path string) error {
 const joinedMark = ".in"
 
 // reopenDoors opens the doors of the guests that an earlier wrapper had when it was killed: the agent's
-// own terminal may try to come back.
+// own terminal may try to come back. It leaves all other doors alone, since one may be open already.
 func (s *speech) reopenDoors() {
+	s.mu.Lock()
+	joins := s.talk.Joins() == nil
+	s.mu.Unlock()
 	dir := s.w.doorFolder()
 	entries, err := os.ReadDir(dir)
-	if err != nil || ownFolder(dir) != nil {
+	if err != nil || !joins || ownFolder(dir) != nil {
 		return
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		_ = os.Remove(path) // a mark, or a socket on which no process listens
-		if door, ok := strings.CutSuffix(path, joinedMark); ok {
-			_ = s.openAt(door)
+		if name, ok := strings.CutSuffix(e.Name(), joinedMark); ok {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+			_ = s.openAt(filepath.Join(dir, name))
 		}
 	}
 }
@@ -115,6 +121,7 @@ func ownFolder(dir string) error {
 // receive takes one guest at a door, and closes it.
 func (s *speech) receive(l net.Listener, path string) {
 	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: s.withPeer}
+	server.SetKeepAlivesEnabled(false) // who is no guest does not stay
 	server.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if err, _ := r.Context().Value(peerKey{}).(error); err != nil {
 			http.Error(out, err.Error(), http.StatusForbidden)
