@@ -64,8 +64,8 @@ type guestParams struct {
 	} `json:"input"`
 }
 
-// elsewhere are the requests that leave the conversation, or take it away from agency.
-var elsewhere = []string{"thread/resume", "thread/archive", "thread/delete", "thread/unarchive"}
+// away are the requests that take a conversation away from agency.
+var away = []string{"thread/archive", "thread/delete", "thread/unarchive"}
 
 func hearGuest(at protocol.Place, greets json.RawMessage, id string, data []byte) (protocol.GuestFrame, error) {
 	var f frame
@@ -94,7 +94,7 @@ func hearGuest(at protocol.Place, greets json.RawMessage, id string, data []byte
 	case method == "thread/unsubscribe" && ours: // the program would tell agency nothing more
 		return reply(map[string]any{"status": "unsubscribed"})
 	case (method == "thread/start" || method == "thread/fork") && !p.Ephemeral,
-		method == "thread/resume" && !ours, method != "thread/resume" && slices.Contains(elsewhere, method) && ours:
+		method == "thread/resume" && !ours, ours && slices.Contains(away, method):
 		return protocol.GuestFrame{Reply: refuseGuest(request, "agency leads this conversation, and this terminal stays in it; agency run begins another one")}, nil
 	case method == "thread/resume":
 		out.Joins = true
