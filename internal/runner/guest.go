@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"agency"
+	"agency/internal/protocol"
 )
 
 // Limits of guests.
@@ -169,10 +170,14 @@ func (s *speech) passOn(g *guest, frame []byte, last bool) (bool, error) {
 
 // tell passes a line of the runner on to the guests that it is for. The caller holds the lock.
 func (s *speech) tell(line []byte) {
-	if len(s.guests) == 0 || line == nil {
+	if len(s.guests) == 0 {
 		return
 	}
 	speaks := s.talk.Guests()
+	if line == nil {
+		s.tooLong(speaks)
+		return
+	}
 	told := speaks.Tell(line)
 	if told.Replies != "" {
 		for _, g := range s.guests {
@@ -202,6 +207,19 @@ func (s *speech) tell(line []byte) {
 		}
 		delete(g.asked, told.Over)
 		g.give(line)
+	}
+}
+
+// tooLong refuses what the runner may have replied to with a line that was too long: what comes when a
+// guest joins holds the whole conversation. The caller holds the lock.
+func (s *speech) tooLong(speaks *protocol.Guests) {
+	for _, g := range s.guests {
+		for id, w := range g.pending {
+			if w.joins {
+				delete(g.pending, id)
+				g.give(speaks.Refuse(w.request, "the conversation is too long for a terminal to join it: agency attach shows it"))
+			}
+		}
 	}
 }
 

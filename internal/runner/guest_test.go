@@ -245,6 +245,23 @@ done`)
 	slow.leaves()
 }
 
+// A guest learns that it cannot join when what it would get of the conversation is too long.
+func TestGuestOfLongConversation(t *testing.T) {
+	t.Parallel()
+	_, link, _ := hosts(t, `
+while read -r kind id text; do
+	case $kind in
+	hello|look) [ "$text" = all ] && head -c 17000000 /dev/zero | tr '\0' x; echo "hello $id" ;;
+	message) echo "begun $id"; echo "says on it" ;;
+	esac
+done`)
+	v := visit(t, link)
+	v.says("look 8 all")
+	v.hears("no 8: the conversation is too long for a terminal to join it: agency attach shows it")
+	v.says("look 9")
+	v.hears("reply 9")
+}
+
 // A door is for one guest, which is the user, and only where a terminal can join.
 func TestDoor(t *testing.T) {
 	t.Parallel()
