@@ -85,7 +85,7 @@ func command(r agency.CommandRequest) agency.Command {
 
 // passwordEnv is the variable with the password of OpenCode's server. Its acp listens on a port of the
 // machine, where without one every user could give the agent orders.
-const passwordEnv = "OPENCODE_SERVER_PASSWORD" //nolint:gosec // its name, not its value
+const passwordEnv = "OPENCODE_SERVER_PASSWORD"
 
 // contentEnv is the variable that holds configuration for one run. It adds to all files and comes
 // after them.
