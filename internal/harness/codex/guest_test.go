@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -17,7 +18,7 @@ const (
 )
 
 // guestTalk returns a conversation c1 in which Codex asks the request 0.
-func guestTalk(t *testing.T) *protocol.Talk {
+func guestTalk(t testing.TB) *protocol.Talk {
 	t.Helper()
 	talk := protocol.New(harness.Dialect("codex", ""), protocol.Start{})
 	for _, line := range []string{
@@ -164,4 +165,30 @@ func TestGuestLines(t *testing.T) {
 	if got := guests.Reply([]byte(`{"id":"guest-1-1","result":{"a":1}}`), json.RawMessage("12")); string(got) != `{"id":12,"result":{"a":1}}` {
 		t.Errorf("got %s", got)
 	}
+}
+
+// Whatever a terminal says, Codex and the terminal get one line of JSON at most, and Codex no request
+// under an id of agency's own.
+func FuzzGuest(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"method":"turn/start","params":{"threadId":"c1","clientUserMessageId":"` + typedID + `","input":[{"type":"text","text":"go"}]}}`,
+		`{"id":0,"result":{"decision":"accept"}}`, `{"id":1,"method":"thread/resume","params":{"threadId":"c1"}}`, "{\n\"id\": 2,\n\"method\": \"model/list\"}",
+		`{"method":"initialized"}`, `[]`, `{"id":{"a":[1]},"method":"initialize"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		said, err := guestTalk(t).Guest(wireID, frame)
+		if err != nil {
+			return
+		}
+		for _, line := range [][]byte{said.Frame, said.Reply} {
+			if len(line) > 0 && (!json.Valid(line) || bytes.ContainsAny(line, "\n\r")) {
+				t.Errorf("%q becomes %q", frame, line)
+			}
+		}
+		if strings.HasPrefix(said.Saying.ID, "agency-") || said.Saying.Kind != "" && said.Saying.By != agency.UserTerminal {
+			t.Errorf("%q is taken as %+v", frame, said.Saying)
+		}
+	})
 }
