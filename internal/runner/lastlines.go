@@ -63,15 +63,18 @@ func skipLines(l Log, at int64, lines int) error {
 	}
 	buffer := make([]byte, tailStep)
 	for {
-		at := l.Offset()
+		from := l.Offset()
 		n, err := l.Read(buffer)
 		for i, b := range buffer[:n] {
 			if b == '\n' {
 				lines--
 			}
 			if lines == 0 {
-				return l.GoTo(at + int64(i) + 1)
+				return l.GoTo(from + int64(i) + 1)
 			}
+		}
+		if errors.Is(err, io.EOF) {
+			return l.GoTo(at) // some was dropped meanwhile, and this is what is left
 		}
 		if err != nil {
 			return fmt.Errorf("find the last lines: %w", err)
