@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -78,7 +79,7 @@ func (s *speech) openAt(path string) error {
 	return nil
 }
 
-// joinedMark ends the name of a file beside a door whose guest is there.
+// joinedMark ends the name of a file beside a door whose guest is there, or may come back.
 const joinedMark = ".in"
 
 // reopenDoors opens the doors of the guests that an earlier wrapper had when it was killed: the agent's
@@ -94,8 +95,9 @@ func (s *speech) reopenDoors() {
 	}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), joinedMark); ok {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-			_ = s.openAt(filepath.Join(dir, name))
+			path := filepath.Join(dir, name)
+			_ = os.Remove(path) // of a wrapper that was killed before the guest came back
+			_ = s.openAt(path)
 		}
 	}
 }
@@ -120,6 +122,7 @@ func ownFolder(dir string) error {
 
 // receive takes one guest at a door, and closes it.
 func (s *speech) receive(l net.Listener, path string) {
+	var taken atomic.Bool
 	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: s.withPeer}
 	server.SetKeepAlivesEnabled(false) // who is no guest does not stay
 	server.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -127,9 +130,17 @@ func (s *speech) receive(l net.Listener, path string) {
 			http.Error(out, err.Error(), http.StatusForbidden)
 			return
 		}
+		if taken.Load() {
+			http.Error(out, "another terminal came first", http.StatusGone)
+			return
+		}
 		conn, err := websocket.Accept(out, r, nil)
 		if err != nil {
 			return // it was told
+		}
+		if taken.Swap(true) {
+			_ = conn.Close(websocket.StatusTryAgainLater, "another terminal came first")
+			return
 		}
 		_ = l.Close()
 		_ = os.WriteFile(path+joinedMark, nil, 0o600)
@@ -137,7 +148,7 @@ func (s *speech) receive(l net.Listener, path string) {
 		_ = os.Remove(path + joinedMark)
 		_ = server.Close()
 	})
-	late := time.AfterFunc(doorLimit, func() { _ = l.Close() })
+	late := time.AfterFunc(doorLimit, func() { _, _ = l.Close(), os.Remove(path+joinedMark) })
 	go func() {
 		_ = server.Serve(l) // until the listener is closed
 		late.Stop()

@@ -205,6 +205,38 @@ func TestGuests(t *testing.T) {
 	}
 }
 
+// A terminal finds its door again, also when the next wrapper was killed before it came.
+func TestDoorStaysOpen(t *testing.T) {
+	t.Parallel()
+	f, link, daemon := hosts(t, quietAgent)
+	door, err := link.Door(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	enter := func() *visitor {
+		var conn *websocket.Conn
+		eventually(t, "a guest", func() bool {
+			var err error
+			conn, _, err = dial(t.Context(), door.Socket)
+			return err == nil
+		})
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		v := &visitor{t, conn}
+		v.says("look 1")
+		v.hears("reply 1")
+		return v
+	}
+	first := enter()
+	for range 2 {
+		f = f.die()
+		first.leaves()
+		f.adopt()
+		receive(t, "the next link", daemon.links)
+		eventually(t, "an open door", func() bool { _, err := os.Lstat(door.Socket); return err == nil })
+	}
+	enter()
+}
+
 // What a guest says wrongly ends at most the guest.
 func TestHostileGuests(t *testing.T) {
 	t.Parallel()
