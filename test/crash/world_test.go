@@ -121,6 +121,10 @@ func newWorldWith(t testing.TB, data, repo string) *world {
 	}
 	f.Env = append(f.Env, "AGENCY_KILLPOINT="+w.path("killpoint"), "REAL_GIT="+realGit)
 	w.must("run", "--name", "other", "--prompt", "ask still there?")
+	w.await("the start of another run, which could pass a kill point later", func() bool {
+		beats, _ := filepath.Glob(filepath.Join(f.Data, "runs", "*", "attempts", "1", "wrapper", "heartbeat"))
+		return len(beats) > 0
+	})
 	return w
 }
 
