@@ -49,7 +49,7 @@ race: deps ## run all tests with the race detector (needs a C compiler)
 .PHONY: conformance
 conformance: deps ## run the real coding agents under agency (installs them with npm)
 	@sh scripts/agents.sh '$(AGENTS)'
-	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 -timeout 30m ./test/conformance/...
+	AGENCY_AGENTS='$(abspath $(AGENTS))' $(GO) test -count=1 -parallel 3 -timeout 30m ./test/conformance/...
 
 .PHONY: escape
 escape: deps ## let an agent try every known way out of its sandbox, and print the table
