@@ -10,7 +10,7 @@ import (
 	"agency/internal/protocol"
 )
 
-// Each protocol hands a picture to the agent; what is no picture, the text of the message names.
+// Each protocol hands a picture to the agent. Other files are only named in the text of the message.
 func TestAttached(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[agency.RunnerKind]string{

@@ -12,8 +12,8 @@ import (
 // client whose frames agency passes on to the one program, and the program's to it. Its functions are
 // pure. What a guest says is untrusted.
 type Guests struct {
-	// Hear reads a frame of a guest. A request of it goes to the program under id, or under the id that
-	// it gives to a message itself. The error is for what is no frame of the protocol.
+	// Hear reads a frame of a guest. A request goes to the program under id; a message goes under the id
+	// that the guest gave to it, if it did. Hear fails when the protocol has no such frame.
 	Hear func(at Place, greeting json.RawMessage, id string, frame []byte) (GuestFrame, error)
 	// Tell reads a line of the program.
 	Tell func(line []byte) Told
@@ -66,8 +66,8 @@ func (t *Talk) Joins() error {
 	return nil
 }
 
-// Guest reads a frame of a guest, whose request goes to the program under id. The error is for what is
-// no frame of the protocol.
+// Guest reads a frame of a guest, whose request goes to the program under id. It fails when the
+// protocol has no such frame.
 func (t *Talk) Guest(id string, frame []byte) (GuestFrame, error) {
 	f, err := t.dialect.Guests.Hear(t.Place, t.Greeting, id, frame)
 	if err != nil {

@@ -124,7 +124,7 @@ func ownFolder(dir string) error {
 func (s *speech) receive(l net.Listener, path string) {
 	var taken atomic.Bool
 	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: s.withPeer}
-	server.SetKeepAlivesEnabled(false) // who is no guest does not stay
+	server.SetKeepAlivesEnabled(false) // a process that is refused cannot keep its connection
 	server.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if err, _ := r.Context().Value(peerKey{}).(error); err != nil {
 			http.Error(out, err.Error(), http.StatusForbidden)

@@ -250,7 +250,7 @@ func TestHostileGuests(t *testing.T) {
 	_ = binary.conn.Write(t.Context(), websocket.MessageBinary, []byte("look 1"))
 	binary.leaves()
 	v := visit(t, link)
-	v.says("answer r9 allow") // which nobody asked
+	v.says("answer r9 allow") // the agent did not ask r9
 	v.says("answer  ")
 	v.says("message 1 still here")
 	eventually(t, "the message", func() bool { return strings.Contains(f.log("runner"), "> (user-terminal) still here\n● on it\n") })

@@ -121,8 +121,8 @@ func TestGuestSaysAgain(t *testing.T) {
 	}
 }
 
-// The first answer is the answer, and a conversation that a terminal begins for a title is no part of
-// that of the run.
+// Codex gets the first answer to a request only. A conversation that a terminal begins to find a title
+// does not change that of the run.
 func TestGuestBesideTheConversation(t *testing.T) {
 	t.Parallel()
 	talk := guestTalk(t)
