@@ -202,6 +202,9 @@ func claudeKilled(t *testing.T, binary string, a agent) {
 	gate := make(chan struct{})
 	f, run, tl := claudeLeave.asked(t, binary, a, gate)
 	before := f.show(run)
+	f.until("the call in the transcript", func() bool { // the agent writes it a moment after it asks
+		return strings.Contains(f.evidence(run), `"source":"transcript","signal":"usage","event":"assistant `)
+	})
 	f.kill(run)
 	tl.await(agency.LabelFailed)
 	var resumed api.RunResponse
