@@ -225,7 +225,7 @@ func TestTabs(t *testing.T) {
 	u.presses("m")
 	u.sees("[Messages]", "docs help.request, waits", "Which way for r_flaky?")
 	u.presses("]")
-	u.sees("[Timeline]", `run.started {"pid": 12}`)
+	u.sees("[Timeline]", "run.started pid 12")
 	u.presses("g v")
 	u.sees("[Screen]", "❯ 1. Yes")
 }

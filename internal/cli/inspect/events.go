@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"agency/internal/api"
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
+	"agency/internal/view"
 )
 
 // eventsOptions are the flags and dependencies of agency events.
@@ -33,8 +35,8 @@ func NewEvents(d *command.Deps) *cobra.Command {
 		Short:   "Print the record of everything that happened",
 		GroupID: "inspect",
 		Long: `Prints the events of the record, oldest first. Each has a number, one higher than
-that of the event before: --since continues after that number without a gap. With --follow and
---json each event is an envelope on its own line.`,
+that of the event before: --since continues after that number without a gap. Long texts are
+cut; --json prints them whole, and with --follow each event is an envelope on its own line.`,
 		Example: `  agency events
   agency events -f --since 120
   agency events -n 20
@@ -117,5 +119,6 @@ func printEvent(w io.Writer, e *agency.Event) {
 	if e.RunID != "" {
 		subject = fmt.Sprintf("%s/%d", term.SafeLine(e.Run), e.Attempt)
 	}
-	_, _ = fmt.Fprintf(w, "%6d  %s  %-18s  %s  %s\n", e.Seq, e.At.Local().Format(time.DateTime), e.Type, subject, term.SafeLine(string(e.Data)))
+	line := fmt.Sprintf("%6d  %s  %-18s  %s  %s", e.Seq, e.At.Local().Format(time.DateTime), e.Type, subject, term.SafeLine(view.Facts(e.Data)))
+	_, _ = fmt.Fprintln(w, strings.TrimRight(line, " "))
 }

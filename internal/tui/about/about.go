@@ -142,7 +142,7 @@ func Events(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error
 	}
 	lines := []cell.Line{}
 	for _, e := range slices.Backward(events) {
-		lines = append(lines, cell.Of(cell.Dim, e.At.Local().Format("01-02 15:04:05 ")).Add(cell.Bold, string(e.Type)).Add(cell.Dim, " "+string(e.Data)))
+		lines = append(lines, cell.Of(cell.Dim, e.At.Local().Format("01-02 15:04:05 ")).Add(cell.Bold, string(e.Type)).Add(cell.Dim, " "+view.Facts(e.Data)))
 	}
 	return lines, nil
 }
