@@ -55,6 +55,7 @@ const (
 	LandingTaken      EventType = "landing.undone"   // the target was taken back
 	CheckEnded        EventType = "check.ended"      // a check of its work has a verdict
 	CommentChanged    EventType = "comment.changed"  // comments on its work have a state: written, sent, or taken back
+	ReviewChanged     EventType = "review.changed"   // the user marked files of its work as reviewed, or took that back
 	RunPushed         EventType = "run.pushed"       // its work, or a target with its work, is on a remote; the data is the push
 	PRChanged         EventType = "pr.changed"       // it has a pull request, or another state of it is known; the data is the pull request
 	QueueAdded        EventType = "queue.added"      // a run was added to a queue

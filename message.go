@@ -161,6 +161,16 @@ const (
 	CommentsLimit = 500     // comments of one run that the agent does not have
 )
 
+// ReviewedFile is a file of a run's work with one content, which the user has reviewed. When the
+// agent changes the file, the user has not reviewed it any more.
+type ReviewedFile struct {
+	Path   string `json:"path"`   // from the root of the repository
+	Object string `json:"object"` // git's name of its content; zeros for a file that is gone
+}
+
+// ReviewedLimit is how many files of one run are kept as reviewed, each content for itself.
+const ReviewedLimit = 10000
+
 // Timer writes a message to a run repeatedly, while the run is idle.
 type Timer struct {
 	Seq      int64 // identifies it among all timers that ever had its name

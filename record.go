@@ -83,6 +83,8 @@ type FileDiff struct {
 	Deleted int    `json:"deleted"` // lines; 0 for a binary file
 	Binary  bool   `json:"binary"`  // git counts no lines in it
 	Object  string `json:"object"`  // git's name of its content now; zeros for a file that is gone
+	// Reviewed means that the user marked the file, with this content, as reviewed.
+	Reviewed bool `json:"reviewed"`
 }
 
 // DiffPart is how much of a difference is read.

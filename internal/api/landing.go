@@ -59,6 +59,7 @@ type ReviewRunResponse struct {
 	Risks       []string             `json:"risks"`       // what the agent reports: what may go wrong with it
 	Landings    []agency.Landing     `json:"landings"`    // of the run so far, the oldest first
 	Comments    []agency.LineComment `json:"comments"`    // on the work, without discarded ones
+	Reviewed    []string             `json:"reviewed"`    // the files that the user marked as reviewed and that did not change since
 	Message     string               `json:"message"`     // what comment.send would send now; empty when there is nothing to send
 	Checks      []agency.KnownCheck  `json:"checks"`      // of the target, and what is known of them for what would land
 }
@@ -90,6 +91,14 @@ type AddCommentsRequest struct {
 type DiscardCommentsRequest struct {
 	Run     string `json:"run"`               // its name, handle or id
 	Numbers []int  `json:"numbers,omitempty"` // default: all
+}
+
+// MarkReviewedRequest says that the user has reviewed files of a run's work, or takes that back. A
+// file is reviewed until it changes.
+type MarkReviewedRequest struct {
+	Run   string                `json:"run"`            // its name, handle or id
+	Files []agency.ReviewedFile `json:"files"`          // one or more, as the list of run.diff has them
+	Undo  bool                  `json:"undo,omitempty"` // take the marks away
 }
 
 // SendCommentsRequest brings the comments that the agent of a run does not have to it, as one

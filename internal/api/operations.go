@@ -22,7 +22,7 @@ func Operations() []Description {
 		ShowOutput.Describe(), ShowScreen.Describe(), DiffRun.Describe(), VerifyRun.Describe(), ShowCheck.Describe(), SendInput.Describe(), PressKeys.Describe(), WaitRuns.Describe(), InterruptRun.Describe(), SetRun.Describe(), Unsend.Describe(), StopRun.Describe(),
 		ResumeRun.Describe(), RemoveRun.Describe(), AttachRun.Describe(), JoinRun.Describe(), ChangeTags.Describe(),
 		FlagRun.Describe(), UnflagRun.Describe(), CollectRuns.Describe(), ListStandbys.Describe(),
-		ReviewRun.Describe(), AddComments.Describe(), DiscardComments.Describe(), SendComments.Describe(), MergeRun.Describe(), ReviewSession.Describe(), MergeSession.Describe(), AbandonRun.Describe(),
+		ReviewRun.Describe(), AddComments.Describe(), DiscardComments.Describe(), SendComments.Describe(), MarkReviewed.Describe(), MergeRun.Describe(), ReviewSession.Describe(), MergeSession.Describe(), AbandonRun.Describe(),
 		PlanPush.Describe(), RecordPush.Describe(), PlanPR.Describe(), RecordPR.Describe(),
 		AddToQueue.Describe(), ListQueue.Describe(), ChangeQueue.Describe(), PauseQueue.Describe(),
 		TakeSnapshot.Describe(), ListSnapshots.Describe(), ShowSnapshot.Describe(), RestoreSnapshot.Describe(),

@@ -38,6 +38,12 @@ of its checks (run_verify), and in obstacle why it cannot land now. run_diff has
 		},
 		Example: `{"run": "fix-login"}`,
 	}
+	MarkReviewed = Operation[MarkReviewedRequest, RunResponse]{
+		Name: "review.mark", Kind: Acts,
+		Help:    "Mark files of a run's work as reviewed, until they change.",
+		Errors:  []agency.Code{agency.CodeRunNotFound, agency.CodeRunAmbiguous, agency.CodeInvalidPath},
+		Example: `{"run": "fix-login", "files": [{"path": "login.go", "object": "ce013625030ba8dba906f756967f9e9ca394464a"}]}`,
+	}
 	MergeRun = Operation[MergeRunRequest, MergeRunResponse]{
 		Name: "run.merge", Kind: Acts,
 		Help: "Bring the work of a run into a branch, or take a landing back.",

@@ -78,6 +78,7 @@ func routeLandings(d *Daemon, rs *requests) {
 	handle(rs, api.AddComments, landings.addComments)
 	handle(rs, api.DiscardComments, landings.discardComments)
 	handle(rs, api.SendComments, landings.sendComments)
+	handle(rs, api.MarkReviewed, landings.markReviewed)
 	handle(rs, api.MergeRun, landings.mergeRun)
 	handle(rs, api.ReviewSession, landings.reviewSession)
 	handle(rs, api.MergeSession, landings.mergeSession)

@@ -148,7 +148,7 @@ func (o landingOperations) reviewRun(ctx context.Context, req api.ReviewRunReque
 	}
 	resp := api.ReviewRunResponse{
 		Run: runResponse(o.sup, v.Run).Run, Target: v.Target, Method: v.Method, Commits: v.Commits, Files: v.Files, Uncommitted: v.Uncommitted,
-		Nested: v.Nested, Conflicts: v.Conflicts, Checkout: v.Checkout, Risks: []string{}, Landings: v.Landings, Checks: checks, Comments: v.Comments,
+		Nested: v.Nested, Conflicts: v.Conflicts, Checkout: v.Checkout, Risks: []string{}, Landings: v.Landings, Checks: checks, Comments: v.Comments, Reviewed: v.Reviewed,
 	}
 	if e := agency.AsError(v.Obstacle); e != nil {
 		resp.Obstacle, resp.Code, resp.Hint = e.Message, e.Code, e.Hint
@@ -207,6 +207,14 @@ func (o landingOperations) discardComments(ctx context.Context, req api.DiscardC
 		return api.CommentsResponse{}, err
 	}
 	return api.CommentsResponse{Run: runResponse(o.sup, r).Run, Comments: gone}, nil
+}
+
+func (o landingOperations) markReviewed(ctx context.Context, req api.MarkReviewedRequest) (api.RunResponse, error) {
+	r, err := o.lander.Comments.Mark(ctx, req.Run, req.Files, !req.Undo)
+	if err != nil {
+		return api.RunResponse{}, err
+	}
+	return runResponse(o.sup, r), nil
 }
 
 func (o landingOperations) sendComments(ctx context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {

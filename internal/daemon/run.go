@@ -374,6 +374,9 @@ func (o runOperations) diffRun(ctx context.Context, req api.DiffRunRequest) (api
 		return api.DiffRunResponse{}, agency.Errorf(agency.CodeUsage, "%q is not a base of a diff", req.Base).WithHint("one of: base, target, last-turn")
 	}
 	r, diff, err := o.sup.Work.Diff(ctx, req.Run, part)
+	if err == nil {
+		err = o.lander.Comments.Reviewed(ctx, r.ID, diff.List)
+	}
 	if err != nil {
 		return api.DiffRunResponse{}, err
 	}

@@ -34,6 +34,14 @@ func (r *record) MoveComments(_ context.Context, _ agency.RunID, numbers []int, 
 	return moved, nil
 }
 
+func (r *record) MarkReviewed(context.Context, agency.RunID, []agency.ReviewedFile, bool) error {
+	return nil
+}
+
+func (r *record) Reviewed(context.Context, agency.RunID) ([]agency.ReviewedFile, error) {
+	return nil, nil
+}
+
 // A message that was refused leaves its comments to be sent; one that may have been typed, or is
 // still in the input box, is not typed again unless the user says so.
 func TestSendComments(t *testing.T) {

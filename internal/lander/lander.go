@@ -28,6 +28,8 @@ type Store interface {
 	Comments(ctx context.Context, run agency.RunID) ([]agency.LineComment, error)
 	AddComments(ctx context.Context, run agency.RunID, comments []agency.LineComment) error
 	MoveComments(ctx context.Context, run agency.RunID, numbers []int, from []agency.CommentState, to agency.CommentState) ([]agency.LineComment, error)
+	MarkReviewed(ctx context.Context, run agency.RunID, files []agency.ReviewedFile, reviewed bool) error
+	Reviewed(ctx context.Context, run agency.RunID) ([]agency.ReviewedFile, error)
 	Pushes(ctx context.Context, run agency.RunID) ([]agency.Push, error)
 }
 

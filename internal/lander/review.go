@@ -21,6 +21,7 @@ type Review struct {
 	Report      *agency.Contract // what the agent itself reported last; nil when it reported nothing
 	Landings    []agency.Landing
 	Comments    []agency.LineComment
+	Reviewed    []string // the files that the user has reviewed as they are
 	// WouldLand is the landing of all of the work, without an id: with an empty target when it cannot
 	// even be tried, and an empty candidate when the work conflicts.
 	WouldLand agency.Landing
@@ -40,7 +41,7 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	}
 	v := &Review{
 		Run: r, Report: r.Attempt.OwnReport(), Commits: []agency.Commit{}, Files: []agency.FileChange{}, Uncommitted: []agency.FileChange{},
-		Nested: []string{}, Conflicts: []string{}, Repo: repo,
+		Nested: []string{}, Conflicts: []string{}, Reviewed: []string{}, Repo: repo,
 	}
 	if v.Landings, err = l.Store.Landings(ctx, r.ID); err != nil {
 		return nil, err
@@ -61,6 +62,9 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 		if err := l.locate(ctx, repo, p, v.Comments); err != nil {
 			return nil, err
 		}
+	}
+	if v.Reviewed, err = l.reviewed(ctx, repo, p, r.ID); err != nil {
+		return nil, err
 	}
 	v.Target, v.Method = p.settings.Target, p.settings.Method
 	v.Uncommitted, v.Nested = append(v.Uncommitted, p.source.uncommitted...), append(v.Nested, p.source.nested...)

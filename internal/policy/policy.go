@@ -142,7 +142,7 @@ var table = map[string]rule{
 	api.SessionUpdatesPath:  onSession(sessionRequest),
 
 	// Only the user may do these.
-	api.AttachRun.Name: {}, api.JoinRun.Name: {}, api.PressKeys.Name: {}, api.AllowHost.Name: {}, api.SetRun.Name: {}, api.Unsend.Name: {}, api.AddComments.Name: {}, api.DiscardComments.Name: {}, api.SendComments.Name: {}, api.MergeRun.Name: {}, api.ChangeQueue.Name: {}, api.PauseQueue.Name: {}, api.MergeSession.Name: {}, api.CollectRuns.Name: {}, api.CheckDatabase.Name: {}, api.BackupDatabase.Name: {}, api.InitRepo.Name: {}, api.LeaveRepos.Name: {},
+	api.AttachRun.Name: {}, api.JoinRun.Name: {}, api.PressKeys.Name: {}, api.AllowHost.Name: {}, api.SetRun.Name: {}, api.Unsend.Name: {}, api.AddComments.Name: {}, api.DiscardComments.Name: {}, api.SendComments.Name: {}, api.MarkReviewed.Name: {}, api.MergeRun.Name: {}, api.ChangeQueue.Name: {}, api.PauseQueue.Name: {}, api.MergeSession.Name: {}, api.CollectRuns.Name: {}, api.CheckDatabase.Name: {}, api.BackupDatabase.Name: {}, api.InitRepo.Name: {}, api.LeaveRepos.Name: {},
 	api.PlanPush.Name: {}, api.RecordPush.Name: {}, api.PlanPR.Name: {}, api.RecordPR.Name: {},
 	api.GrantTrust.Name: {}, api.RevokeTrust.Name: {}, api.TestNotify.Name: {}, api.ListChannels.Name: {}, api.Doctor.Name: {}, api.StopDaemon.Name: {},
 }

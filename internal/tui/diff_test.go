@@ -3,9 +3,8 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +26,10 @@ func (u *user) diff(_ context.Context, req api.DiffRunRequest) (api.DiffRunRespo
 		resp.List = resp.List[:1]
 	case api.DiffFromLastTurn:
 		resp.List = resp.List[1:]
+	}
+	for i := range resp.List {
+		f := &resp.List[i]
+		f.Reviewed = u.marked[agency.ReviewedFile{Path: f.Path, Object: f.Object}]
 	}
 	switch req.File {
 	case "":
@@ -110,39 +113,26 @@ func TestReviewedIsKept(t *testing.T) {
 	u := seated(t, 80, 30)
 	u.presses("d x x")
 	u.sees("2/3 reviewed")
-	sits := func() *user {
-		later := seated(t, 80, 30)
-		later.home = u.home
-		return later
-	}
-	later := sits()
+	later := seated(t, 80, 30)
+	later.marked = u.marked
 	later.presses("d")
 	later.sees("2/3 reviewed", "✓M login.go")
 	later.presses("x")
 	later.sees("1/3 reviewed")
-	later = sits()
+	later.presses("x")
 	later.object = "o1-changed"
-	later.presses("d")
-	later.sees("1/3 reviewed")
-	if err := os.WriteFile(filepath.Join(u.home, "r_auth-fix", "reviewed"), []byte("+ o1 \"login.go\"\n? \x1b[2J\n+ o3 \"docs/n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	later = sits()
-	later.presses("d")
-	later.sees("1/3 reviewed", "✓M login.go")
+	later.presses("R")
+	later.sees("1/3 reviewed", " M login.go")
 }
 
-// A mark that cannot be kept says so.
+// A mark that is not kept is not shown.
 func TestReviewedIsNotKept(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 30)
-	if err := os.MkdirAll(filepath.Join(u.home, "r_auth-fix", "reviewed"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	u.presses("d")
-	u.sees("what was reviewed before cannot be read")
+	u.refuse = errors.New("the disk is full")
 	u.presses("x")
-	u.sees("cannot be kept", "1/3 reviewed")
+	u.sees("the disk is full", "0/3 reviewed")
 }
 
 // The layout goes by the width, and one key chooses it.

@@ -32,13 +32,13 @@ type user struct {
 	asked    []string // what the daemon was asked to do, and what ran on the terminal
 	refuse   error    // the answer to the next action
 	quit     bool
-	object   string // the content of login.go, when it is another
-	home     string // the folder of the directories of runs
+	object   string                       // the content of login.go, when it is another
+	marked   map[agency.ReviewedFile]bool // by the user, as reviewed
 }
 
 func sit(t *testing.T, width, height int, runs ...api.Run) *user {
 	t.Helper()
-	u := &user{t: t, now: noon, home: t.TempDir(), runs: runs, screens: map[agency.RunID]agency.Screen{}}
+	u := &user{t: t, now: noon, marked: map[agency.ReviewedFile]bool{}, runs: runs, screens: map[agency.RunID]agency.Screen{}}
 	u.m = New(t.Context(), Options{
 		Daemon: u.daemon(), Now: func() time.Time { return u.now },
 		Dir: "/home/me/web", Env: []string{"EDITOR=vi"}, Runner: func(name string) (agency.RunnerKind, string) { return agency.RunnerKind(name), "" }, Runners: []string{"claude_code", "codex"}, Presets: []string{"reviewer"},
@@ -73,10 +73,6 @@ func (u *user) daemon() page.Daemon {
 			}
 			if req.Run != "" {
 				runs = slices.DeleteFunc(runs, func(r api.Run) bool { return string(r.ID) != req.Run })
-				for i := range runs {
-					runs[i].RunDir = filepath.Join(u.home, req.Run)
-					_ = os.MkdirAll(runs[i].RunDir, 0o700) // the test sees that it is missing
-				}
 			}
 			return api.ListRunsResponse{Runs: runs}, nil
 		},
@@ -207,6 +203,13 @@ func (u *user) daemon() page.Daemon {
 		},
 		SendComments: func(_ context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {
 			return api.SendCommentsResponse{Confirmed: true}, u.record("send comments %s", req.Run)
+		},
+		MarkReviewed: func(_ context.Context, req api.MarkReviewedRequest) (api.RunResponse, error) {
+			if err := u.record("mark %v", req.Files); err != nil {
+				return api.RunResponse{}, err
+			}
+			u.marked[req.Files[0]] = !req.Undo
+			return api.RunResponse{}, nil
 		},
 		ListMessages: func(_ context.Context, req api.ListMessagesRequest) (api.MessagesResponse, error) {
 			return api.MessagesResponse{Messages: []agency.Message{{ID: "m_1", Type: "help.request", From: "r_docs", Payload: []byte(`{"text": "Which way for ` + req.Recipient + `?"}`), CreatedAt: noon}}}, nil

@@ -76,6 +76,7 @@ var ofWork = []step{
 	{"comment", "review paint --comment read.me:1=why --comment read.me:1=really", 0, ""},
 	{"comment-discard", "review paint --discard-comment 2", 0, ""},
 	{"comment-send", "review paint --send", 4, ""},
+	{"review-marked", "review paint --reviewed read.me", 0, ""},
 	{"review", "review paint", 0, ""},
 	{"merge-uncommitted", "merge paint", 4, ""},
 	{"push-uncommitted", "push paint --remote PATH/elsewhere.git", 4, ""},

@@ -195,7 +195,7 @@ func TestTUIDiff(t *testing.T) {
 	p.types("qq")
 	p.line("left with 0")
 	p.enters("clear; agency tui")
-	p.shows("? help")
+	p.shows("> ● paint")
 	p.types("d")
 	p.shows("1/1 reviewed") // it outlived the dashboard
 	p.types("q")

@@ -25,6 +25,8 @@ type reviewOptions struct {
 	discard     []string
 	send, again bool
 	message     bool
+	reviewed    []string
+	unreviewed  []string
 }
 
 // NewReview returns the command agency review.
@@ -41,12 +43,13 @@ other agent has.
 
 --comment keeps comments on lines, even from several reviews, until --send sends them to the agent
 as one message, as agency send does. A comment follows its lines; agency marks a comment whose lines
-have changed since.`,
+have changed since. --reviewed marks a file as reviewed until it changes.`,
 		Example: `  agency review fix-login
   agency review fix-login --into develop
   agency review fix-login --comment "login.go:12=check the error"
   agency review fix-login --comment "login.go:20-24=too long"
   agency review fix-login --send
+  agency review fix-login --reviewed login.go
   agency review fix-login --discard-comment 2`,
 		Args: command.Takes("RUN"),
 	}, o.run)
@@ -57,6 +60,8 @@ have changed since.`,
 	f.BoolVar(&o.again, "again", false, "with --send: send even comments that may have reached the agent before")
 	f.BoolVar(&o.message, "message", false, "print only the message that --send would send")
 	f.StringArrayVar(&o.discard, "discard-comment", nil, "take back the comment `NUMBER`; all takes back every one that is not sent (repeatable)")
+	f.StringArrayVar(&o.reviewed, "reviewed", nil, "mark `FILE` as reviewed until it changes; all marks every one (repeatable)")
+	f.StringArrayVar(&o.unreviewed, "unreviewed", nil, "take the mark of `FILE` away; all takes every one (repeatable)")
 	cmd.ValidArgsFunction = d.CompleteWork
 	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
 	_ = cmd.RegisterFlagCompletionFunc("discard-comment", d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {
@@ -66,11 +71,27 @@ have changed since.`,
 		}
 		return numbers
 	}))
+	for _, name := range []string{"reviewed", "unreviewed"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {
+			paths := []string{"all"}
+			for _, f := range resp.Files {
+				paths = append(paths, f.Path)
+			}
+			return paths
+		}))
+	}
 	return cmd
 }
 
 func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
-	if len(o.comments) > 0 || len(o.discard) > 0 || o.send || o.again {
+	commenting := len(o.comments) > 0 || len(o.discard) > 0 || o.send || o.again
+	if len(o.reviewed) > 0 || len(o.unreviewed) > 0 {
+		if commenting || o.message || len(o.reviewed) > 0 && len(o.unreviewed) > 0 {
+			return agency.Errorf(agency.CodeUsage, "--reviewed and --unreviewed stand alone").WithHint("agency review --help")
+		}
+		return o.mark(cmd.Context(), args[0])
+	}
+	if commenting {
 		return o.comment(cmd.Context(), args[0])
 	}
 	resp, err := command.Call(cmd.Context(), o.Deps, api.ReviewRun, api.ReviewRunRequest{Run: args[0], Into: o.into, Env: o.Env, Config: o.CallerConfig()})
@@ -196,6 +217,9 @@ func writeChanges(line func(head, text string), v *api.ReviewRunResponse) {
 		}
 		if slices.Contains(v.Conflicts, f.Path) {
 			text += "  (conflict)"
+		}
+		if slices.Contains(v.Reviewed, f.Path) {
+			text += "  (reviewed)"
 		}
 		line("  "+f.Status+"  ", text)
 	}

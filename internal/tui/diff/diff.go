@@ -28,8 +28,6 @@ const (
 type Page struct {
 	desk *page.Desk
 	run  api.Run
-	dir  string // of the run; empty until its marks were read
-	seen marks
 
 	base     string
 	tight    bool // lines that differ in white space only are not shown
@@ -61,7 +59,7 @@ const (
 
 // New returns the difference of a run.
 func New(desk *page.Desk, run *api.Run) *Page {
-	return &Page{desk: desk, run: *run, seen: marks{}, base: api.DiffFromBase, context: usualContext}
+	return &Page{desk: desk, run: *run, base: api.DiffFromBase, context: usualContext}
 }
 
 type (
@@ -92,7 +90,7 @@ func (p *Page) Title() string {
 		for i := range p.list.List {
 			f := &p.list.List[i]
 			added, deleted = added+f.Added, deleted+f.Deleted
-			if p.seen[key(f)] {
+			if f.Reviewed {
 				done++
 			}
 		}
@@ -113,15 +111,14 @@ func (p *Page) Title() string {
 	return title
 }
 
-// Open implements page.Page: it reads the list of files, the comments on them, and which were
-// reviewed.
+// Open implements page.Page: it reads the list of files, and the comments on them.
 func (p *Page) Open() tea.Cmd {
 	d, ctx, run, base := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.base
 	list := func() tea.Msg {
 		resp, err := d.DiffRun(ctx, api.DiffRunRequest{Run: string(run), List: true, Base: base})
 		return listMsg{run, base, resp, err}
 	}
-	return tea.Batch(list, p.readComments(), p.readMarks())
+	return tea.Batch(list, p.readComments())
 }
 
 // Changed implements page.Page: a diff stands still while it is read, until R.
@@ -143,13 +140,9 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			p.comments = msg.comments
 			p.file.arranged = false
 		}
-	case marksMsg:
-		if msg.run == p.run.ID {
-			return p.marked(&msg)
-		}
-	case keptMsg:
+	case markedMsg:
 		if msg.run == p.run.ID && msg.err != nil {
-			return p.desk.Fail(msg.err)
+			return tea.Batch(p.Open(), p.desk.Fail(msg.err)) // the list shows what is kept
 		}
 	case editMsg:
 		return p.open(&msg)
@@ -242,34 +235,34 @@ func (p *Page) review() tea.Cmd {
 	if f == nil {
 		return nil
 	}
-	if p.dir == "" {
-		return p.desk.Say("what was reviewed before is not read yet")
+	f.Reviewed = !f.Reviewed
+	marked := p.mark(f)
+	if !f.Reviewed {
+		return marked
 	}
-	k := key(f)
-	if p.seen[k] {
-		delete(p.seen, k)
-		return p.keep(f, false)
-	}
-	p.seen[k] = true
-	kept := p.keep(f, true)
 	for i := range p.list.List {
 		at := (p.at + 1 + i) % len(p.list.List)
-		if !p.seen[key(&p.list.List[at])] {
+		if !p.list.List[at].Reviewed {
 			p.at = at
-			return tea.Batch(kept, p.read())
+			return tea.Batch(marked, p.read())
 		}
 	}
-	return tea.Batch(p.desk.Say("all files are reviewed"), kept)
+	return tea.Batch(p.desk.Say("all files are reviewed"), marked)
 }
 
-// marked takes the marks that were kept.
-func (p *Page) marked(msg *marksMsg) tea.Cmd {
-	p.dir = msg.dir
-	if msg.err != nil {
-		return p.desk.Fail(msg.err)
+type markedMsg struct {
+	run agency.RunID
+	err error
+}
+
+// mark records whether a file is reviewed, with the content that is shown.
+func (p *Page) mark(f *agency.FileDiff) tea.Cmd {
+	d, ctx, run := &p.desk.Daemon, p.desk.Ctx, p.run.ID
+	req := api.MarkReviewedRequest{Run: string(run), Files: []agency.ReviewedFile{{Path: f.Path, Object: f.Object}}, Undo: !f.Reviewed}
+	return func() tea.Msg {
+		_, err := d.MarkReviewed(ctx, req)
+		return markedMsg{run, err}
 	}
-	p.seen = msg.marks
-	return nil
 }
 
 func (p *Page) rebase() tea.Cmd {

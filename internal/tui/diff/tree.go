@@ -137,7 +137,7 @@ func (p *Page) rest() string {
 func (p *Page) fileRow(i int, indent, name string, width int) cell.Line {
 	f := &p.list.List[i]
 	mark, lead := " ", " "
-	if p.seen[key(f)] {
+	if f.Reviewed {
 		mark = "✓"
 	}
 	if i == p.at {

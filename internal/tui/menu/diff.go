@@ -45,9 +45,7 @@ func (m *Menu) changes(ctx context.Context, r *api.Run) error {
 				m.say("white space %s", map[bool]string{true: "does not count", false: "counts"}[req.IgnoreSpace])
 				return nil
 			}
-			file := req
-			file.File = resp.List[c.rows[0]].Path
-			return m.file(ctx, r, &file)
+			return m.file(ctx, r, &resp.List[c.rows[0]], req)
 		}}, err
 	})
 }
@@ -68,18 +66,22 @@ func fileTexts(files []agency.FileDiff) []string {
 		case f.Added+f.Deleted > 0:
 			texts[i] += fmt.Sprintf(", %d added, %d deleted", f.Added, f.Deleted)
 		}
+		if f.Reviewed {
+			texts[i] += ", reviewed"
+		}
 	}
 	return texts
 }
 
-// file reads what changed in a file, some lines at a time, and takes comments on them.
-func (m *Menu) file(ctx context.Context, r *api.Run, req *api.DiffRunRequest) error {
-	req.MaxBytes = fileBytes
-	resp, err := m.o.Daemon.DiffRun(ctx, *req)
+// file reads what changed in a file, some lines at a time, takes comments on them, and marks the file
+// as reviewed.
+func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api.DiffRunRequest) error {
+	req.File, req.MaxBytes = f.Path, fileBytes
+	resp, err := m.o.Daemon.DiffRun(ctx, req)
 	if err != nil {
 		return m.fail(err)
 	}
-	lines := fileLines(resp.Patch, m.comments(ctx, r, req.File))
+	lines := fileLines(resp.Patch, m.comments(ctx, r, f.Path))
 	if resp.Truncated {
 		lines = append(lines, "there is more of it: agency diff "+r.Ref()+" shows all")
 	}
@@ -94,17 +96,34 @@ func (m *Menu) file(ctx context.Context, r *api.Run, req *api.DiffRunRequest) er
 			prompt = count(len(lines), "more row", "more rows") + ", an empty line: read on, " + prompt
 		}
 		for typed := true; typed; {
-			line, err := m.command(ctx, prompt+", s: send, x: discard, b: back, ?: help")
+			line, err := m.command(ctx, prompt+", r: reviewed, s: send, x: discard, b: back, ?: help")
 			if err != nil || line == back || line == "" && len(lines) == 0 {
 				return err
 			}
+			if line == "r" {
+				return m.review(ctx, r, f)
+			}
 			if typed = line != ""; typed {
-				if err := m.comment(ctx, r, req.File, line); err != nil {
+				if err := m.comment(ctx, r, f.Path, line); err != nil {
 					return err
 				}
 			}
 		}
 	}
+}
+
+// review marks a file as reviewed with the content that was read, or takes the mark back.
+func (m *Menu) review(ctx context.Context, r *api.Run, f *agency.FileDiff) error {
+	req := api.MarkReviewedRequest{Run: string(r.ID), Files: []agency.ReviewedFile{{Path: f.Path, Object: f.Object}}, Undo: f.Reviewed}
+	if _, err := m.o.Daemon.MarkReviewed(ctx, req); err != nil {
+		return m.fail(err)
+	}
+	if req.Undo {
+		m.say("%s is not marked as reviewed any more", f.Path)
+	} else {
+		m.say("%s is reviewed, until it changes", f.Path)
+	}
+	return nil
 }
 
 // comments returns the comments on a file of a run.
@@ -164,7 +183,7 @@ func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error
 	switch text = strings.TrimSpace(text); first {
 	case help:
 		m.say("12 why this?: a comment on line 12; -12 why?: on the deleted line 12")
-		m.say("s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
+		m.say("r: the file is reviewed, or not any more; s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
 		return nil
 	case "s":
 		_, err := m.do(ctx, r.Ref(), &action{sure: "send the comments to the agent of %s?", do: func(ctx context.Context, _ string) (string, error) {

@@ -20,6 +20,15 @@ func TestMenuDiff(t *testing.T) {
 	u.did("comment login.go:4 why new?, deleted false", "comment login.go:4 why gone?, deleted true", "discard [1]", "send comments r_2")
 }
 
+// A user marks a file as reviewed, and takes that back.
+func TestMenuReviewed(t *testing.T) {
+	t.Parallel()
+	u := sit(t, team()...)
+	u.types("2 8 1 r 1 r b b")
+	u.hears("login.go is reviewed, until it changes\n1. login.go, changed, 1 added, 1 deleted, reviewed", "login.go is not marked as reviewed any more\n1. login.go, changed, 1 added, 1 deleted\n", "number of an action")
+	u.did("mark [{login.go o1}]", "mark [{login.go o1}]")
+}
+
 // A long file is read a part at a time, and comments can come between.
 func TestMenuLongDiff(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,7 @@ type user struct {
 	attach   string // the script in place of agency attach
 	attaches func() // is called before it
 	based    string // what the work was compared with last
+	reviewed bool   // the file of the difference
 }
 
 type (
@@ -113,7 +114,7 @@ func sit(t *testing.T, runs ...api.Run) *user {
 func (u *user) daemonOfPages() {
 	d := &u.daemon
 	d.DiffRun = func(_ context.Context, req api.DiffRunRequest) (api.DiffRunResponse, error) {
-		resp := api.DiffRunResponse{List: []agency.FileDiff{{Status: "M", Path: "login.go", Added: 1, Deleted: 1}}}
+		resp := api.DiffRunResponse{List: []agency.FileDiff{{Status: "M", Path: "login.go", Added: 1, Deleted: 1, Object: "o1", Reviewed: u.reviewed}}}
 		if req.File != "" {
 			resp.Patch = u.patch
 		}
@@ -128,6 +129,10 @@ func (u *user) daemonOfPages() {
 	}
 	d.ReviewRun = func(context.Context, api.ReviewRunRequest) (api.ReviewRunResponse, error) {
 		return api.ReviewRunResponse{Comments: u.comments}, nil
+	}
+	d.MarkReviewed = func(_ context.Context, req api.MarkReviewedRequest) (api.RunResponse, error) {
+		u.reviewed = !req.Undo
+		return api.RunResponse{}, u.record("mark %v", req.Files)
 	}
 	d.SendComments = func(_ context.Context, req api.SendCommentsRequest) (api.SendCommentsResponse, error) {
 		return api.SendCommentsResponse{Confirmed: true}, u.record("send comments %s", req.Run)

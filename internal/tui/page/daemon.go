@@ -29,6 +29,7 @@ type Daemon struct {
 	AddComments     func(context.Context, api.AddCommentsRequest) (api.CommentsResponse, error)
 	DiscardComments func(context.Context, api.DiscardCommentsRequest) (api.CommentsResponse, error)
 	SendComments    func(context.Context, api.SendCommentsRequest) (api.SendCommentsResponse, error)
+	MarkReviewed    func(context.Context, api.MarkReviewedRequest) (api.RunResponse, error)
 	ListEvents      func(context.Context, api.ListEventsRequest) (api.ListEventsResponse, error)
 	ListMessages    func(context.Context, api.ListMessagesRequest) (api.MessagesResponse, error)
 	AckMessages     func(context.Context, api.AckMessagesRequest) (api.AckMessagesResponse, error)
@@ -88,7 +89,7 @@ func DaemonOf(c *api.Client) Daemon {
 		ShowOutput: asks(c, api.ShowOutput), DiffRun: asks(c, api.DiffRun), ExplainRun: asks(c, api.ExplainRun), SendInput: asks(c, api.SendInput),
 		CreateRun: asks(c, api.CreateRun), InterruptRun: asks(c, api.InterruptRun), StopRun: asks(c, api.StopRun), ResumeRun: asks(c, api.ResumeRun), RemoveRun: asks(c, api.RemoveRun),
 		TakeSnapshot: asks(c, api.TakeSnapshot), VerifyRun: asks(c, api.VerifyRun), MergeRun: asks(c, api.MergeRun), AddToQueue: asks(c, api.AddToQueue),
-		ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), DiscardComments: asks(c, api.DiscardComments), SendComments: asks(c, api.SendComments),
+		ReviewRun: asks(c, api.ReviewRun), AddComments: asks(c, api.AddComments), DiscardComments: asks(c, api.DiscardComments), SendComments: asks(c, api.SendComments), MarkReviewed: asks(c, api.MarkReviewed),
 		ListEvents: asks(c, api.ListEvents), ListMessages: asks(c, api.ListMessages), AckMessages: asks(c, api.AckMessages),
 		ListAlerts: asks(c, api.ListAlerts), AckAlerts: asks(c, api.AckAlerts), SnoozeAlerts: asks(c, api.SnoozeAlerts),
 		ListSessions: asks(c, api.ListSessions), ShowSession: asks(c, api.ShowSession),
