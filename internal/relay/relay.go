@@ -3,6 +3,7 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -90,6 +91,14 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
+	// The daemon may answer before it reads all, and closes the connection then. It gets a request
+	// whole, or else its answer could be lost to the rest that is still to be sent.
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		fail(w, agency.Errorf(agency.CodeUsage, "the request ended after %d of its %d bytes", len(body), req.ContentLength))
+		return
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
 	r.proxy.ServeHTTP(w, req)
 }
 
@@ -100,6 +109,9 @@ var passed = []string{"Content-Type", api.VersionHeader, api.ShapeHeader, api.Tr
 func (r *Relay) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Scheme, p.Out.URL.Host, p.Out.URL.RawQuery = "http", "agency", p.In.URL.RawQuery
 	p.Out.Host = "agency"
+	if p.Out.Body != nil {
+		p.Out.Body = p.In.Body // which the transport knows to be in memory, and sends with the header
+	}
 	p.Out.Header = http.Header{
 		api.RunHeader: {string(r.launch.RunID)}, api.AttemptHeader: {strconv.Itoa(r.launch.Attempt)}, api.TokenHeader: {r.launch.Token},
 		api.InsideHeader: {"1"},
