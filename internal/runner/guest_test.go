@@ -267,7 +267,7 @@ while read -r kind id text; do
 	case $kind in
 	hello|look) echo "hello $id" ;;
 	message) echo "begun $id"; echo "says on it"
-		[ "$text" = begin ] || { head -c 24000000 /dev/zero | tr '\0' x | fold -w 60000 | sed 's/^/says /'; echo; echo "says all said"; } ;;
+		[ "$text" = begin ] || { head -c 8000000 /dev/zero | tr '\0' x | fold -w 60000 | sed 's/^/says /'; echo; echo "says all said"; } ;;
 	esac
 done`)
 	slow := visit(t, link)
