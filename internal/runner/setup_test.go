@@ -121,7 +121,7 @@ func runs(pid int) bool {
 
 func TestSetupLogIsBounded(t *testing.T) {
 	t.Parallel()
-	s, _ := setupOf(t, `echo begin; head -c 50000000 /dev/zero | tr '\0' x; echo; echo the end; exit 1`)
+	s, _ := setupOf(t, `echo begin; head -c 20000000 /dev/zero | tr '\0' x; echo; echo the end; exit 1`)
 	if err := runner.RunSetup(t.Context(), marked, s, runner.Serving{}, nil); err == nil {
 		t.Error("got no error")
 	}

@@ -42,7 +42,7 @@ func TestFencing(t *testing.T) {
 
 	// Later messages of the old one change nothing.
 	before := w.run(r.ID)
-	p.exit = &agency.Exit{ExitCode: 9, EndedBy: agency.EndedByRunner, EndedAt: time.Now()}
+	p.exit.Store(&agency.Exit{ExitCode: 9, EndedBy: agency.EndedByRunner, EndedAt: time.Now()})
 	if err := p.update(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ func (w *world) cleaningUp(name string, takes time.Duration) *wrapper {
 	_, p := w.started(name)
 	p.link.StopFunc = func(by agency.EndedBy) error {
 		now := time.Now()
-		p.exit = &agency.Exit{RunID: p.id, Attempt: 1, StartedAt: p.start.StartedAt, EndedAt: now, ExitCode: 143, Signal: "SIGTERM", EndedBy: by}
-		w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
+		p.exit.Store(&agency.Exit{RunID: p.id, Attempt: 1, StartedAt: p.start.StartedAt, EndedAt: now, ExitCode: 143, Signal: "SIGTERM", EndedBy: by})
+		w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit.Load() })
 		w.after(takes, func() { w.attempts.change(p.dir, func(h *onHost) { h.locked = false }) })
 		return p.update()
 	}

@@ -224,7 +224,7 @@ type wrapper struct {
 	dir     string
 	link    *fakeLink
 	start   agency.Start
-	exit    *agency.Exit
+	exit    atomic.Pointer[agency.Exit]
 	waits   bool         // for the go
 	run     func() error // starts the runner and reports it; idempotent
 	runs    atomic.Bool
@@ -258,7 +258,7 @@ func (w *world) hangUp(session string) {
 	w.mu.Lock()
 	p := w.wrappers[session]
 	w.mu.Unlock()
-	if p == nil || p.exit != nil {
+	if p == nil || p.exit.Load() != nil {
 		return
 	}
 	if locked, _ := w.attempts.Locked(p.dir); locked {
@@ -279,7 +279,7 @@ func (p *wrapper) connect() error {
 }
 
 func (p *wrapper) update() error {
-	return p.w.sup.Wrappers.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit})
+	return p.w.sup.Wrappers.Update(context.Background(), p.id, p.attempt, agency.WrapperUpdate{Start: &p.start, Exit: p.exit.Load()})
 }
 
 // begin connects, and starts the runner when it may.
@@ -294,8 +294,8 @@ func (p *wrapper) begin() error {
 func (p *wrapper) end(e agency.Exit) error {
 	e.RunID, e.Attempt, e.StartedAt = p.id, p.attempt, p.start.StartedAt
 	e.EndedAt = time.Now().UTC().Truncate(time.Millisecond)
-	p.exit = &e
-	p.w.attempts.change(p.dir, func(h *onHost) { h.exit = p.exit })
+	p.exit.Store(&e)
+	p.w.attempts.change(p.dir, func(h *onHost) { h.exit = &e })
 	err := p.update()
 	p.w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
 	p.w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
