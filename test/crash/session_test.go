@@ -138,7 +138,7 @@ func (w *client) endReported() []string {
 	events := func(kind string) int { return strings.Count(w.must("events"), kind) }
 	w.await("the report", func() bool { return events("session.reported") > 0 })
 	wrong := []string{}
-	if sent := events(`"msg_type":"session.complete"`); sent != 1 {
+	if sent := events("msg type session.complete"); sent != 1 {
 		wrong = append(wrong, fmt.Sprintf("the end was sent %d times", sent))
 	}
 	if _, err := os.Stat(filepath.Join(w.f.Repo, ".agency", "status", "active-session", "report.md")); err != nil {

@@ -27,7 +27,7 @@ func TestSandboxNetwork(t *testing.T) {
 	tryFenced(t, f, map[string]any{"sandbox": "process"})
 	for _, shown := range []struct{ command, want string }{
 		{"explain fenced", "was refused example.com:443: it is not on the list of hosts"},
-		{"events --run fenced", `"host":"here.localhost:443"`},
+		{"events --run fenced", "host here.localhost:443"},
 		{"show fenced", "hosts: "},
 	} {
 		if r := f.Agency(strings.Fields(shown.command)...); !strings.Contains(r.Stdout, shown.want) {
