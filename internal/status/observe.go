@@ -22,7 +22,8 @@ const (
 type observer struct{ *agency.AgentState }
 
 // Observe applies one piece of evidence to the state of its attempt. Evidence comes in the order in
-// which it was observed; clocks may jump, so its times decide nothing here.
+// which it was observed; clocks may jump, so its times decide one thing alone: a prompt that was read
+// late does not undo the report that followed it.
 func Observe(agentState *agency.AgentState, e agency.Evidence) {
 	s := observer{agentState}
 	if !slices.Contains(agency.Sources(), e.Source) {
@@ -60,7 +61,10 @@ func (s observer) observe(e agency.Evidence) {
 		s.identify(e)
 	case agency.SignalPrompt:
 		s.begin(e)
-		s.PromptAt, s.Reported, s.QuietUntil, s.Printed = e.At, nil, time.Time{}, nil
+		s.PromptAt = e.At
+		if s.Reported == nil || !s.Reported.At.After(e.At) {
+			s.Reported, s.QuietUntil, s.Printed = nil, time.Time{}, nil
+		}
 	case agency.SignalBusy:
 		s.busy(e)
 	case agency.SignalToolStarted:

@@ -174,6 +174,19 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// A prompt undoes the report before it, and not the one that followed it, although it is read late.
+func TestPromptAndReport(t *testing.T) {
+	t.Parallel()
+	for at, undone := range map[time.Duration]bool{-time.Second: false, time.Second: true} {
+		var s agency.AgentState
+		status.Observe(&s, agency.Evidence{Source: agency.FromReport, Signal: agency.SignalReport, Report: agency.ReportsComplete, At: begun})
+		status.Observe(&s, agency.Evidence{Source: agency.FromSession, Signal: agency.SignalPrompt, At: begun.Add(at)})
+		if (s.Reported == nil) != undone || s.Turn != agency.TurnWorking {
+			t.Errorf("a prompt %s after the report: got %+v", at, s.Reported)
+		}
+	}
+}
+
 func TestObserveUsage(t *testing.T) {
 	t.Parallel()
 	used := func(add bool, in int64, cost float64) agency.Evidence {

@@ -118,6 +118,24 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// A prompt that is read after a report is as old as it is.
+func TestPromptReadLate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	if err := os.WriteFile(path, []byte(`{"type":"user.message","data":{"content":"go"},"timestamp":"2026-11-28T04:58:29.958Z"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := time.Date(2026, 11, 28, 4, 58, 29, 958e6, time.UTC)
+	for source, want := range map[agency.Source]time.Time{agency.FromReport: written, agency.FromHook: {}} {
+		s := agency.AgentState{Transcript: path, Sources: map[agency.Source]agency.SourceStats{source: {At: written.Add(time.Second)}}}
+		s.HeardAt = written.Add(time.Second)
+		evidence := harness.ReadFile("copilot", path, &s)
+		if len(evidence) == 0 || evidence[0].Signal != agency.SignalPrompt || !evidence[0].At.Equal(want) {
+			t.Errorf("after evidence from %s: got %+v", source, evidence)
+		}
+	}
+}
+
 // Nothing in the file counts until the first prompt: a dialog of the program's start may be open,
 // and calls that the attempt before left open are reported as ended only then.
 func TestResumed(t *testing.T) {

@@ -106,6 +106,18 @@ const (
 	readLast = "read, the last answer"
 )
 
+// heardAt returns the time of the newest evidence that is not a report: a prompt that is read late is
+// older than the report that followed it.
+func heardAt(s *agency.AgentState) time.Time {
+	var newest time.Time
+	for source, seen := range s.Sources {
+		if source != agency.FromReport && seen.At.After(newest) {
+			newest = seen.At
+		}
+	}
+	return newest
+}
+
 // readFile reads what was added to the file.
 func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	lines, next := agent.Tail(path, s.TranscriptOffset)
@@ -115,6 +127,7 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	before := s.Sources[agency.FromTranscript].Event
 	r := reader{begun: s.Sources[agency.FromSession].Count > 0, working: s.Turn == agency.TurnWorking, model: s.Model, ended: before == readLast}
 	var evidence []agency.Evidence
+	heard := heardAt(s)
 	for line := range bytes.Lines(lines) {
 		var e event
 		if !agent.Lenient(line, &e) || e.Type == "" {
@@ -123,7 +136,7 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 		of := r.evidence(&e)
 		// Copilot writes its file in pieces: an event is older than the moment it is read.
 		at, err := time.Parse(time.RFC3339, e.At)
-		if err != nil || at.Before(s.HeardAt) {
+		if err != nil || at.Before(heard) {
 			at = time.Time{}
 		}
 		for i := range of {
