@@ -19,6 +19,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli"
+	"agency/internal/collector"
 	"agency/internal/config"
 	"agency/internal/daemon"
 	"agency/internal/killpoint"
@@ -88,8 +89,8 @@ func part(args []string) (status int, is bool) {
 	if len(args) == 3 && args[1] == "wrapper" {
 		// The wrapper handles its own signals.
 		return runner.Main(args[2], os.Stdin, os.Stdout, runner.Parts{
-			Observe: observe,
-			Speak:   speak,
+			Observe: collector.Output,
+			Speak:   collector.Speaker,
 			Relay:   func(l *agency.Launch) runner.Relay { return relay.New(l) },
 			Proxy:   func(hosts []string, changed func(news bool)) runner.Proxy { return proxy.New(hosts, changed) },
 		}), true
@@ -116,7 +117,7 @@ func part(args []string) (status int, is bool) {
 		return sandbox.Try(args[2]), true
 	}
 	if len(args) == 3 && args[1] == "hook" {
-		hook(agency.RunnerKind(args[2]), os.Stdin)
+		collector.Hook(agency.RunnerKind(args[2]), os.Stdin)
 		return 0, true
 	}
 	return 0, false

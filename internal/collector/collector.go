@@ -1,4 +1,7 @@
-package main
+// Package collector keeps what an agent's hooks, output and messages show as evidence of its
+// attempt: an agent's program calls Hook, and the wrapper of the attempt uses Output and Speaker. It
+// needs no daemon.
+package collector
 
 import (
 	"bytes"
@@ -16,29 +19,31 @@ import (
 
 // Limits of the evidence of an agent.
 const (
-	hookLimit = 8 << 20 // bytes of one hook call
-	lineLimit = 4 << 20 // bytes of one line of a stream
-	hookWait  = 2 * time.Second
+	hookLimit = 8 << 20         // bytes of one hook call
+	lineLimit = 4 << 20         // bytes of one line of a stream
+	hookWait  = 2 * time.Second // for the end of a call's input
 )
 
-// hook reads what an agent passes to its hook on standard input and keeps it as evidence of the
+// Hook reads what an agent passes to its hook on standard input and keeps it as evidence of the
 // attempt that the agent runs in. It prints nothing and never fails, so that it cannot disturb the
-// agent, and it needs no daemon.
-func hook(kind agency.RunnerKind, in *os.File) {
+// agent. It returns after two seconds at the latest, also when the agent keeps the pipe open; the
+// caller then ends the process.
+func Hook(kind agency.RunnerKind, in io.Reader) {
 	path := eventsPath()
 	if path == "" {
 		return // not below a wrapper
 	}
-	// An agent that keeps the pipe open must not keep this process alive.
+	kept := make(chan struct{})
 	go func() {
-		time.Sleep(hookWait)
-		os.Exit(0)
+		defer close(kept)
+		if payload, err := io.ReadAll(io.LimitReader(in, hookLimit)); err == nil {
+			keep(path, harness.Hook(kind, payload))
+		}
 	}()
-	payload, err := io.ReadAll(io.LimitReader(in, hookLimit))
-	if err != nil {
-		return
+	select {
+	case <-kept:
+	case <-time.After(hookWait):
 	}
-	keep(path, harness.Hook(kind, payload))
 }
 
 // eventsPath returns the evidence file of the attempt that this process belongs to; empty outside
@@ -64,16 +69,16 @@ func keep(path string, evidence []agency.Evidence) {
 	_ = spool.Append(path, evidence...) // an error could not be reported to anything
 }
 
-// observe returns the observer of the output of one attempt.
-func observe(launch *agency.Launch) runner.Observer {
-	return &observer{
+// Output returns the observer of the output of an attempt.
+func Output(launch *agency.Launch) runner.Observer {
+	return &output{
 		kind: launch.RunnerKind, path: filepath.Join(launch.AttemptDir, agency.EventsFile),
 		streams: launch.Headless && harness.Streams(launch.RunnerKind),
 	}
 }
 
-// observer keeps evidence of what a runner writes.
-type observer struct {
+// output keeps evidence of what a runner writes.
+type output struct {
 	kind    agency.RunnerKind
 	path    string
 	streams bool
@@ -83,7 +88,7 @@ type observer struct {
 }
 
 // Output implements runner.Observer.
-func (o *observer) Output(p []byte) {
+func (o *output) Output(p []byte) {
 	if !o.streams {
 		return
 	}
@@ -110,7 +115,7 @@ func (o *observer) Output(p []byte) {
 
 // Title implements runner.Observer. It ignores a title that gives the same evidence as the last
 // one: some programs animate theirs.
-func (o *observer) Title(title string) {
+func (o *output) Title(title string) {
 	evidence := harness.Title(o.kind, title)
 	if len(evidence) == 0 || slices.Equal(evidence, o.titled) {
 		return
@@ -119,8 +124,8 @@ func (o *observer) Title(title string) {
 	keep(o.path, evidence)
 }
 
-// speak returns how the wrapper of an attempt speaks with its agent.
-func speak(launch *agency.Launch) *runner.Speaker {
+// Speaker returns how the wrapper of an attempt speaks with its agent.
+func Speaker(launch *agency.Launch) *runner.Speaker {
 	path := filepath.Join(launch.AttemptDir, agency.EventsFile)
 	return &runner.Speaker{
 		Dialect: harness.Dialect(launch.RunnerKind, launch.Protocol),
