@@ -5,6 +5,11 @@ SHELL := /bin/sh
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GO      := go
+
+# One way to compile for all targets, as releases are, so that each package is compiled once.
+export CGO_ENABLED = 0
+export GOFLAGS += -trimpath
+
 FUZZTIME ?= 20s
 AGENTS   ?= .cache/agents
 TOOLS    := git tmux
@@ -22,7 +27,7 @@ help: ## print this help
 
 .PHONY: build
 build: ## build bin/agency
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '$(LDFLAGS)' -o bin/agency ./cmd/agency
+	$(GO) build -buildvcs=auto -ldflags '$(LDFLAGS)' -o bin/agency ./cmd/agency
 
 .PHONY: install
 install: build ## copy program, manual pages and completions to $(PREFIX)/bin and share (default: /usr/local)
@@ -37,7 +42,7 @@ demo: deps ## start three scripted agents on a clone of this repository and watc
 # Two packages at a time: their tests mostly wait for terminals and processes. More would want a larger machine.
 .PHONY: test
 test: deps ## run all tests
-	CGO_ENABLED=0 $(GO) test -p 2 -parallel 4 -count=1 -timeout 20m ./...
+	$(GO) test -p 2 -parallel 4 -count=1 -timeout 20m ./...
 
 # SQLite is C, translated: the detector has nothing to find in it, and would spend most of its time there.
 # The longest package comes first, so that the others run beside it.
@@ -53,7 +58,7 @@ conformance: deps ## run the real coding agents under agency (installs them with
 
 .PHONY: escape
 escape: deps ## let an agent try every known way out of its sandbox, and print the table
-	CGO_ENABLED=0 $(GO) test -count=1 -v -run 'TestScripts/(sandbox|container)|TestSandbox' ./test/script
+	$(GO) test -count=1 -v -run 'TestScripts/(sandbox|container)|TestSandbox' ./test/script
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 20s)
