@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/json"
-	"slices"
 
 	"agency"
 	"agency/internal/plain"
@@ -80,7 +79,7 @@ func (t *Talk) Guest(id string, frame []byte) (GuestFrame, error) {
 	if f.Saying.Decision != "" {
 		f.Saying.Answer = plain.Clip(plain.OneLine(f.Saying.Answer))
 	}
-	switch i := t.called(f.Answers); {
+	switch i := t.numberIndex(f.Answers); {
 	case f.Saying.Kind == agency.SaysAnswer && f.Answers == "":
 		return GuestFrame{}, nil
 	case f.Saying.Kind == agency.SaysAnswer && i < 0:
@@ -91,16 +90,10 @@ func (t *Talk) Guest(id string, frame []byte) (GuestFrame, error) {
 		f.Saying.ID = t.Open[i].ID
 	case f.Joins:
 		f.Saying.Kind = saysJoin
-	case f.Saying.Kind != "" && t.names(f.Saying.ID):
+	case f.Saying.Kind != "" && t.accepted(f.Saying.ID):
 		return GuestFrame{Reply: t.dialect.Guests.Refuse(f.Request, "this was said before")}, nil
 	}
 	return f, nil
-}
-
-// names reports whether something was said under an id that the program did not refuse. A terminal may
-// say again what was refused: as the beginning of a turn, when the one had ended that it was to go into.
-func (t *Talk) names(id string) bool {
-	return slices.ContainsFunc(t.Said, func(s said) bool { return s.Intent.ID == id && s.Failed == "" })
 }
 
 // Guests returns how guests speak; nil where none can.
@@ -108,14 +101,6 @@ func (t *Talk) Guests() *Guests { return t.dialect.Guests }
 
 // mostBeside is how many conversations of guests are remembered.
 const mostBeside = 64
-
-// begunBeside takes that a guest began a conversation of its own, such as for a title.
-func (t *Talk) begunBeside(thread string) {
-	if len(t.Beside) == mostBeside {
-		t.Beside = slices.Delete(t.Beside, 0, 1)
-	}
-	t.Beside = append(t.Beside, thread)
-}
 
 // guestSaid returns what the record keeps of a message or an answer of a guest, which the program took.
 func guestSaid(s agency.Saying) []agency.Evidence {

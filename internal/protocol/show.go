@@ -27,7 +27,7 @@ const (
 
 // show returns an event as people read it, with line ends; empty for one that says nothing to them.
 // It is called before the event is taken.
-func (t *Talk) show(e *Event) string {
+func (m *memory) show(e *Event) string {
 	who := ""
 	if e.Subagent != "" {
 		who = "(subagent) "
@@ -36,25 +36,25 @@ func (t *Talk) show(e *Event) string {
 	case Message:
 		return block(markAgent+who, e.Text, mostShown)
 	case Tool:
-		if known, ok := t.Tools[e.ID]; ok && known.Text == e.Text {
+		if known, ok := m.Tools[e.ID]; ok && known.Text == e.Text {
 			return "" // it was shown when it began
 		}
 		return line(markTool + who + oneLine(e.Tool) + " " + oneLine(e.Text))
 	case ToolEnded:
-		return t.showResult(e)
+		return showResult(e)
 	case Asked:
-		return t.showAsked(e.Request)
+		return m.showAsked(e.Request)
 	case Answered:
-		return t.showOver(e, " taken")
+		return m.showOver(e, " taken")
 	case Withdrawn:
-		return t.showOver(e, " withdrawn")
+		return m.showOver(e, " withdrawn")
 	case Retrying:
 		return line(markNote + "a call of the model failed (" + oneLine(e.Text) + "); trying again")
 	case Planned:
 		if e.Subagent != "" {
 			return ""
 		}
-		return t.showPlanned(e)
+		return showTodos(m.Todos, e)
 	case Ended:
 		return showEnd(e)
 	default:
@@ -63,18 +63,18 @@ func (t *Talk) show(e *Event) string {
 }
 
 // showOver shows the end of an open request. What was not answered cannot be taken.
-func (t *Talk) showOver(e *Event, how string) string {
-	i := t.called(e.ID)
+func (q *requests) showOver(e *Event, how string) string {
+	i := q.numberIndex(e.ID)
 	if i < 0 {
 		return ""
 	}
-	if t.Open[i].By == nil {
+	if q.Open[i].By == nil {
 		how = " withdrawn"
 	}
-	return line(markNote + fmt.Sprint("request ", t.Open[i].Nth) + how)
+	return line(markNote + fmt.Sprint("request ", q.Open[i].Nth) + how)
 }
 
-func (t *Talk) showResult(e *Event) string {
+func showResult(e *Event) string {
 	text := strings.TrimSpace(e.Text)
 	if text == "" {
 		return ""
@@ -85,8 +85,9 @@ func (t *Talk) showResult(e *Event) string {
 	return block(markResult, text, mostResult)
 }
 
-func (t *Talk) showAsked(r *Request) string {
-	if t.indexOf(r.ID) >= 0 {
+// showAsked shows a new request.
+func (q *requests) showAsked(r *Request) string {
+	if q.openIndex(r.ID) >= 0 {
 		return ""
 	}
 	who := ""
@@ -97,7 +98,7 @@ func (t *Talk) showAsked(r *Request) string {
 	if r.Kind == agency.AsksPermission {
 		text = "may it use " + oneLine(r.Tool) + "? " + text
 	}
-	out := block(fmt.Sprintf("%s%d: %s", markRequest, t.Asked+1, who), text, mostShown)
+	out := block(fmt.Sprintf("%s%d: %s", markRequest, q.Asked+1, who), text, mostShown)
 	if len(r.Options) > 0 {
 		out += line("     " + oneLine(strings.Join(r.Options, " | ")))
 	}
@@ -116,7 +117,7 @@ func showEnd(e *Event) string {
 }
 
 // showIntent returns what agency is about to write as people read it.
-func (t *Talk) showIntent(i *Intent) string {
+func (q *requests) showIntent(i *Intent) string {
 	by := ""
 	if i.By != "user" {
 		by = "(" + i.By + ") "
@@ -125,7 +126,7 @@ func (t *Talk) showIntent(i *Intent) string {
 	case agency.SaysMessage:
 		return block(markUs+by, i.Text, mostShown)
 	case agency.SaysAnswer:
-		return line(markUs + by + "request " + t.number(i.ID) + ": " + oneLine(reply(&i.Saying)))
+		return line(markUs + by + "request " + q.nth(i.ID) + ": " + oneLine(answerText(&i.Saying)))
 	case agency.SaysInterrupt:
 		return line(markUs + by + "interrupt")
 	case agency.SaysSetting:
@@ -170,10 +171,12 @@ func block(mark, text string, most int) string {
 }
 
 // oneLine returns a text on one line, shortened.
-func oneLine(text string) string {
-	text = plain.OneLine(text)
-	if r := []rune(text); len(r) > mostRunes {
-		return string(r[:mostRunes]) + "…"
+func oneLine(text string) string { return shorten(plain.OneLine(text), mostRunes) }
+
+// shorten returns the first characters of a text, with an ellipsis if there are more.
+func shorten(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
 	}
 	return text
 }

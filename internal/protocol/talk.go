@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,26 +9,21 @@ import (
 	"agency/internal/plain"
 )
 
-// Limits of what is remembered, so that an attempt of weeks does not grow.
-const (
-	mostOpen   = 256
-	mostTools  = 256
-	mostClosed = 256 // answered or withdrawn requests, and messages
-	mostID     = 512 // bytes of the id of a request that agency refuses, or of a step
-	mostTodos  = 50
-	mostTodo   = 120 // characters of a step
-)
+// mostTools is how many open tool calls are remembered. Everything that is remembered has a limit, so
+// that the memory of an attempt does not grow over weeks.
+const mostTools = 256
 
-// Talk is one attempt's conversation with its agent, as the journal tells it: the same journal makes
-// the same talk. It is fed in the order of the journal, by Hear and Intend.
+// Talk is one attempt's conversation with its agent. The calls of Hear and Intend, in the order of the
+// journal, are all that changes it: the same journal makes the same talk. Its parts are the requests of
+// the agent (request.go) and the deliveries of what agency says (delivery.go).
 type Talk struct {
 	memory
 
 	dialect *Dialect
-	part    strings.Builder // of a message of which more may come
+	part    strings.Builder // the parts of an unfinished message
 }
 
-// Heard is what one line of an agent comes to.
+// Heard is what agency learns from one line of an agent.
 type Heard struct {
 	Evidence []agency.Evidence
 	Text     string // readable, safe for a terminal, with line ends
@@ -43,9 +37,12 @@ type Start struct {
 	Todos   []agency.Todo // the list of its work that the conversation had before
 }
 
-// New returns a conversation of which nothing is known but how it begins.
+// New returns the conversation of an attempt that begins so.
 func New(d *Dialect, at Start) *Talk {
-	return &Talk{dialect: d, memory: memory{Tools: map[string]tool{}, Place: Place{Dir: at.Dir, Conversation: at.Resumes}, Silent: at.Silent, Resumed: at.Resumes != "", Todos: carried(at.Todos)}}
+	return &Talk{dialect: d, memory: memory{
+		Tools: map[string]tool{}, Todos: carried(at.Todos), Place: Place{Dir: at.Dir, Conversation: at.Resumes},
+		Silent: at.Silent, Resumed: at.Resumes != "",
+	}}
 }
 
 // Hear takes one line of the agent; nil is a line that was too long.
@@ -65,24 +62,29 @@ func (t *Talk) Hear(line []byte) Heard {
 		}
 		h.Text += t.join(e)
 		h.Text += t.show(e)
-		evidence := t.take(e)
+		evidence := t.apply(e)
 		for j := range evidence {
 			evidence[j].Source, evidence[j].Event, evidence[j].Subagent = agency.FromProtocol, e.Name, e.Subagent
 		}
 		h.Evidence = append(h.Evidence, evidence...)
 	}
-	if queue := t.queue(); queue != t.Queued {
+	queue := ""
+	if t.Turn {
+		queue = t.queueEvidence()
+	}
+	if queue != t.Queued {
 		t.Queued = queue
 		h.Evidence = append(h.Evidence, agency.Evidence{Source: agency.FromProtocol, Signal: agency.SignalQueue, Event: events[len(events)-1].Name, Queue: queue})
 	}
 	return h
 }
 
-// partLimit is how long a message becomes of its parts, in bytes. What follows is another message.
+// partLimit is the size in bytes to which parts are joined to one message. Further parts make another
+// message.
 const partLimit = 1 << 20
 
-// join collects the parts of a message, and returns the whole of it as readable text when something
-// else comes.
+// join collects the parts of a message. When an event ends the message, join returns the whole of it as
+// readable text.
 func (t *Talk) join(e *Event) (text string) {
 	if t.part.Len() > 0 && (e.Kind != Part || e.Subagent != t.PartOf || t.part.Len()+len(e.Text) > partLimit) {
 		whole := Event{Kind: Message, Text: t.part.String(), Subagent: t.PartOf}
@@ -99,11 +101,11 @@ func (t *Talk) join(e *Event) (text string) {
 	return text
 }
 
-// concerns reports whether an event says something of this conversation, and completes it from what
-// came before. In the conversation of a subagent, the turns are the subagent's own.
+// concerns reports whether an event is about this conversation, and completes the event from earlier
+// ones. The turns in the conversation of a subagent are not turns of this one.
 func (t *Talk) concerns(e *Event) bool {
 	if t.dialect.Replays && !t.Hello && !slices.Contains([]Kind{Unknown, Foreign, Session, Replied}, e.Kind) {
-		return false // of an old conversation
+		return false // the program tells an old conversation again
 	}
 	if e.Thread != "" && t.Place.Conversation != "" && e.Thread != t.Place.Conversation {
 		e.Subagent = e.Thread
@@ -125,67 +127,36 @@ func (t *Talk) concerns(e *Event) bool {
 	return true
 }
 
-// stale reports whether an event is of a turn that is over, or that agency did not begin. What shows
-// that the agent has read a message may come after the end of its turn.
-func (t *Talk) stale(e *Event) bool {
-	if !slices.Contains([]Kind{Begun, Working, Ended, Resting}, e.Kind) {
-		return false
-	}
-	i := slices.IndexFunc(t.Said, func(s said) bool { return s.Intent.Kind == agency.SaysMessage && s.Intent.ID == e.ID })
-	return i < 0 || t.Said[i].Stage >= over || e.Kind == Begun && t.Said[i].Stage >= begun
-}
-
-// unread reports whether nothing shows yet that the agent has a message.
-func (t *Talk) unread() bool {
-	return slices.ContainsFunc(t.Said, func(s said) bool { return s.Intent.Kind == agency.SaysMessage && s.Stage == written })
-}
-
-// Intend takes what agency is about to write, and returns it as readable text.
+// Intend records what agency is about to write, and returns it as readable text.
 func (t *Talk) Intend(i Intent) (text string) {
 	text = t.showIntent(&i)
-	if i.Kind == SaysGuest || i.Kind == saysJoin {
-		return text
-	}
-	if i.Kind == agency.SaysAnswer {
-		if n := t.indexOf(i.ID); n >= 0 {
+	switch i.Kind {
+	case SaysGuest, saysJoin: // never said again, so not remembered
+	case agency.SaysAnswer:
+		if n := t.openIndex(i.ID); n >= 0 {
 			t.Open[n].By = &i
 		}
-		return text
+	case saysRefusal:
+		t.Foreign = slices.DeleteFunc(t.Foreign, func(f foreignRequest) bool { return f.Refusal == i.ID })
+		t.Said = slices.DeleteFunc(t.Said, func(d delivery) bool { return d.Intent.Kind == saysRefusal }) // they were written
+		t.add(i)
+	default:
+		t.add(i)
 	}
-	if i.Kind == saysRefusal {
-		t.Foreign = slices.DeleteFunc(t.Foreign, func(f foreign) bool { return f.Refusal == i.ID })
-		t.Said = slices.DeleteFunc(t.Said, func(s said) bool { return s.Intent.Kind == saysRefusal }) // those before it were written
-	}
-	t.Said = slices.DeleteFunc(t.Said, func(s said) bool { return s.Failed != "" && s.Intent.ID == i.ID }) // it is said again
-	if len(t.Said) == mostClosed {
-		t.Said, t.Forgotten = slices.Delete(t.Said, 0, 1), true
-	}
-	t.Said = append(t.Said, said{Intent: i})
 	return text
 }
 
-// take changes the talk by an event, and returns what it shows of the agent.
-func (t *Talk) take(e *Event) []agency.Evidence {
+// apply changes the talk by an event, and returns what the event shows about the agent.
+func (t *Talk) apply(e *Event) []agency.Evidence {
 	one := func(ev agency.Evidence) []agency.Evidence { return []agency.Evidence{ev} }
 	if t.dialect.OneAtATime && !t.Turn && !t.unread() && slices.Contains([]Kind{Part, Message, Tool}, e.Kind) {
-		return nil // after the turn: no end of it would come
+		return nil // the turn is over: as the beginning of a turn, it would have no end
 	}
 	switch e.Kind {
 	case Session:
-		heard := one(settled(e.Conversation, e.Settings))
-		if another := e.Conversation != "" && t.Place.Conversation != "" && e.Conversation != t.Place.Conversation; another && len(t.Todos) > 0 {
-			t.Todos = nil
-			heard = append(heard, todos(nil))
-		}
-		t.Place.Conversation = cmp.Or(e.Conversation, t.Place.Conversation)
-		t.use(e.Settings)
-		if e.Greeting != nil {
-			t.Greeting = e.Greeting
-			return nil
-		}
-		return heard
+		return t.session(e)
 	case Beside:
-		t.begunBeside(e.Thread)
+		t.Beside = addNewest(t.Beside, e.Thread, mostBeside)
 		return nil
 	case Working:
 		t.Turn, t.Resting, t.Place.Turn = true, false, e.Turn
@@ -194,7 +165,7 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return t.rest()
 	case Part:
 		if t.part.Len() > len(e.Text) {
-			return nil // the first part showed that it is at work
+			return nil // the first part showed that the agent is at work
 		}
 		return one(agency.Evidence{Signal: agency.SignalBusy})
 	case Message:
@@ -208,19 +179,20 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	case ToolEnded:
 		delete(t.Tools, e.ID)
 		ended := one(agency.Evidence{Signal: agency.SignalToolEnded, ID: e.ID})
-		isLost := func(todo Todo) bool { return e.Failed && e.ID != "" && todo.ID == "" && todo.Call == e.ID } // the call was to add it
+		isLost := func(todo Todo) bool { return e.Failed && e.ID != "" && todo.ID == "" && todo.Call == e.ID } // the failed call was to add it
 		if slices.ContainsFunc(t.Todos, isLost) {
 			t.Todos = slices.DeleteFunc(t.Todos, isLost)
-			ended = append(ended, todos(t.Todos))
+			ended = append(ended, todosEvidence(t.Todos))
 		}
 		return ended
 	case Asked:
-		return t.ask(e)
-	case Foreign:
-		t.Unknown++
-		if len(e.ID) <= mostID {
-			t.Foreign = append(t.Foreign, foreign{ID: e.ID, Name: plain.Clip(plain.OneLine(e.Name)), Refusal: fmt.Sprint("refusal-", t.Unknown)})
+		r := e.Request
+		if !t.addRequest(r) {
+			return nil
 		}
+		return one(agency.Evidence{Signal: agency.SignalAsked, ID: r.ID, Kind: r.Kind, Tool: r.Tool, Text: r.Text, Options: optionLines(r.Options)})
+	case Foreign:
+		t.addForeign(e.ID, e.Name)
 		return one(agency.Evidence{Signal: agency.SignalRefused, ID: e.ID})
 	case Answered, Withdrawn:
 		return t.close(e)
@@ -232,14 +204,14 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: e.Class, Text: e.Text})
 	case Planned:
 		if e.Subagent != "" {
-			return nil // it has a list of its own
+			return nil // a subagent has a list of its own
 		}
-		before := known(t.Todos)
-		t.Todos = t.planned(e)
-		if slices.Equal(known(t.Todos), before) {
+		before := recorded(t.Todos)
+		t.Todos = planned(t.Todos, e)
+		if slices.Equal(recorded(t.Todos), before) {
 			return nil
 		}
-		return one(todos(t.Todos))
+		return one(todosEvidence(t.Todos))
 	case Ended:
 		return t.end(e)
 	default:
@@ -247,34 +219,30 @@ func (t *Talk) take(e *Event) []agency.Evidence {
 	}
 }
 
-func (t *Talk) ask(e *Event) []agency.Evidence {
-	r := e.Request
-	if t.indexOf(r.ID) >= 0 || len(t.Open) == mostOpen {
+// session applies what became known of the conversation. The list of the agent's work ends with the
+// conversation.
+func (t *Talk) session(e *Event) []agency.Evidence {
+	evidence := []agency.Evidence{sessionEvidence(e.Conversation, e.Settings)}
+	if another := e.Conversation != "" && t.Place.Conversation != "" && e.Conversation != t.Place.Conversation; another && len(t.Todos) > 0 {
+		t.Todos = nil
+		evidence = append(evidence, todosEvidence(nil))
+	}
+	t.Place.Conversation = cmp.Or(e.Conversation, t.Place.Conversation)
+	t.Settings = update(t.Settings, e.Settings)
+	if e.Greeting != nil {
+		t.Greeting = e.Greeting
 		return nil
 	}
-	t.Closed = slices.DeleteFunc(t.Closed, func(c closed) bool { return c.ID == r.ID }) // it asks anew
-	t.Asked++
-	t.Open = append(t.Open, asked{Request: *r, Nth: t.Asked})
-	return []agency.Evidence{{Signal: agency.SignalAsked, ID: r.ID, Kind: r.Kind, Tool: r.Tool, Text: r.Text, Options: optionLines(r.Options)}}
+	return evidence
 }
 
-// close ends a request by its own proof.
+// close ends a request: the agent took an answer to it, or withdrew it.
 func (t *Talk) close(e *Event) []agency.Evidence {
-	i := t.called(e.ID)
-	if i < 0 {
+	c, ok := t.closeRequest(e.ID, e.Kind == Answered)
+	if !ok {
 		return nil
 	}
-	was := t.Open[i]
-	t.Open = slices.Delete(t.Open, i, i+1)
-	c := closed{ID: was.ID}
-	if e.Kind == Answered {
-		c.By = was.By.read() // nil: something else than an answer ended it
-	}
-	if len(t.Closed) == mostClosed {
-		t.Closed = slices.Delete(t.Closed, 0, 1)
-	}
-	t.Closed = append(t.Closed, c)
-	evidence := []agency.Evidence{{Signal: agency.SignalAnswered, ID: was.ID}}
+	evidence := []agency.Evidence{{Signal: agency.SignalAnswered, ID: c.ID}}
 	if c.By != nil {
 		evidence = append(evidence, guestSaid(c.By.Saying)...)
 	}
@@ -284,57 +252,51 @@ func (t *Talk) close(e *Event) []agency.Evidence {
 	return evidence
 }
 
-// receipt takes what the program says of something that agency said.
+// receipt applies what the program says about something that agency said.
 func (t *Talk) receipt(e *Event) []agency.Evidence {
-	var saying agency.Saying
-	i := slices.IndexFunc(t.Said, func(s said) bool { return s.Intent.ID == e.ID })
-	if i >= 0 {
-		s := &t.Said[i]
-		saying = s.Intent.Saying
-		s.Stage = max(s.Stage, map[Kind]stage{Taken: taken, Begun: begun, Done: over, Dropped: dropped, Replied: over}[e.Kind])
-		if s.Stage >= begun {
-			s.Intent = *s.Intent.read()
-		}
-		s.Queued = e.Queued
-		if e.Failed {
-			s.Failed = e.Text
-		}
-		if e.Kind == Replied && s.Intent.Kind == saysHello {
-			first := !t.Hello && !e.Failed
-			t.Hello, t.Failed = t.Hello || !e.Failed, plain.Visible(oneLine(s.Failed))
-			if first && t.Silent {
-				return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
-			}
-		}
-		if e.Kind == Replied && !e.Failed {
-			return t.done(saying, e)
-		}
-	}
-	if e.Kind != Begun {
+	saying, refused := t.receive(e)
+	switch {
+	case e.Kind == Begun:
+		return append(t.begin(e), guestSaid(saying)...)
+	case e.Kind != Replied:
+		return nil
+	case saying.Kind == saysHello:
+		return t.greet(e, refused)
+	case e.Failed:
+		return nil
+	case saying.Kind == agency.SaysTakeBack:
+		t.drop(saying.Text)
+		return nil
+	case saying.Kind == agency.SaysSetting:
+		now := effective(saying, e.Settings, t.Settings)
+		t.Settings = update(t.Settings, now)
+		return []agency.Evidence{sessionEvidence("", now)}
+	default:
 		return nil
 	}
+}
+
+// greet applies the reply to Hello. After the first one an agent without a message at the start waits.
+func (t *Talk) greet(e *Event, refused string) []agency.Evidence {
+	first := !t.Hello && !e.Failed
+	t.Hello, t.Failed = t.Hello || !e.Failed, plain.Visible(oneLine(refused))
+	if first && t.Silent {
+		return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
+	}
+	return nil
+}
+
+// begin begins a turn with a message of agency.
+func (t *Talk) begin(e *Event) []agency.Evidence {
 	if t.Turn {
-		t.Last = "" // else it may be of this turn, whose beginning shows late
+		t.Last = "" // outside a turn, it may belong to this one: the agent spoke before it reported the beginning
 	}
 	t.Turn, t.Resting, t.Ended, t.Place.Turn = true, false, nil, cmp.Or(e.Turn, t.Place.Turn)
-	return append([]agency.Evidence{{Signal: agency.SignalPrompt}}, guestSaid(saying)...)
+	return []agency.Evidence{{Signal: agency.SignalPrompt}}
 }
 
-// done takes that the program did what agency asked for.
-func (t *Talk) done(s agency.Saying, e *Event) []agency.Evidence {
-	if s.Kind == agency.SaysTakeBack {
-		t.drop(s.Text)
-	}
-	if s.Kind != agency.SaysSetting {
-		return nil
-	}
-	now := t.changed(s, e.Settings)
-	t.use(now)
-	return []agency.Evidence{settled("", now)}
-}
-
-// end takes the end of a turn. A failure and an interruption are final; for any other end, subagents
-// may still work or ask, and only rest shows that they do not.
+// end applies the end of a turn. A failure and an interruption are final; after any other end, subagents
+// may still work or ask, until the agent rests.
 func (t *Talk) end(e *Event) []agency.Evidence {
 	t.Ended = e
 	var evidence []agency.Evidence
@@ -350,8 +312,8 @@ func (t *Talk) end(e *Event) []agency.Evidence {
 	return evidence
 }
 
-// rest ends the turn, once. A turn that was not cut off continues while requests are open: only their
-// own proof ends them.
+// rest ends the turn, once. A turn that was not cut off continues while requests are open: a request
+// ends only when the agent takes an answer or withdraws it.
 func (t *Talk) rest() []agency.Evidence {
 	ended, last := t.Ended, t.Last
 	if !t.Turn {
@@ -362,29 +324,20 @@ func (t *Talk) rest() []agency.Evidence {
 		return nil
 	}
 	t.Turn, t.Resting, t.Ended, t.Last = false, false, nil, ""
-	t.drop("")
+	t.dropTaken()
 	switch {
 	case ended == nil:
 		return []agency.Evidence{{Signal: agency.SignalTurnEnded}}
 	case ended.Interrupted || ended.Failed:
-		return nil // which ended it already, and says more
+		return nil // end has returned better evidence
 	default:
 		return []agency.Evidence{{Signal: agency.SignalTurnEnded, Text: cmp.Or(ended.Text, last)}}
 	}
 }
 
-// cut reports whether the turn was cut off, by an interruption or a failure. The agent says a moment
-// later that it rests.
+// cut reports whether the turn was cut off, by an interruption or a failure. The agent reports rest a
+// moment later.
 func (t *Talk) cut() bool { return t.Ended != nil && (t.Ended.Interrupted || t.Ended.Failed) }
-
-func (t *Talk) indexOf(id string) int {
-	return slices.IndexFunc(t.Open, func(a asked) bool { return a.ID == id })
-}
-
-// called returns the index of the open request that the program calls so.
-func (t *Talk) called(id string) int {
-	return slices.IndexFunc(t.Open, func(a asked) bool { return cmp.Or(a.Number, a.ID) == id })
-}
 
 // optionLines returns options as evidence holds them.
 func optionLines(options []string) string {

@@ -9,9 +9,15 @@ import (
 	"agency/internal/plain"
 )
 
+// Limits of the list of an agent's work.
+const (
+	mostTodos = 50
+	mostTodo  = 120 // characters of a step
+)
+
 // planned returns the list of an agent's work after an event that changes it.
-func (t *Talk) planned(e *Event) []Todo {
-	list := slices.Clone(t.Todos)
+func planned(before []Todo, e *Event) []Todo {
+	list := slices.Clone(before)
 	if e.Whole {
 		list = nil
 	}
@@ -19,10 +25,7 @@ func (t *Talk) planned(e *Event) []Todo {
 		if len(change.ID) > mostID || len(change.Call) > mostID {
 			continue
 		}
-		change.Text = plain.OneLine(change.Text)
-		if r := []rune(change.Text); len(r) > mostTodo {
-			change.Text = string(r[:mostTodo]) + "…"
-		}
+		change.Text = shorten(plain.OneLine(change.Text), mostTodo)
 		i := slices.IndexFunc(list, func(old Todo) bool { return change.Call != "" && old.Call == change.Call })
 		if i < 0 {
 			i = slices.IndexFunc(list, func(old Todo) bool { return change.ID != "" && old.ID == change.ID })
@@ -41,13 +44,13 @@ func (t *Talk) planned(e *Event) []Todo {
 	return list
 }
 
-// known returns a list as the record has it.
-func known(list []Todo) []agency.Todo {
+// recorded returns a list in the form of the record.
+func recorded(list []Todo) []agency.Todo {
 	all := make([]agency.Todo, 0, len(list))
 	for _, todo := range list {
 		state := todo.State
 		if state != agency.TodoInProgress && state != agency.TodoCompleted {
-			state = agency.TodoPending // also what a newer agent has
+			state = agency.TodoPending // also a state that only newer agents have
 		}
 		all = append(all, agency.Todo{ID: todo.ID, Text: todo.Text, State: state})
 	}
@@ -63,15 +66,15 @@ func carried(list []agency.Todo) []Todo {
 	return all
 }
 
-// todos returns the evidence of a list.
-func todos(list []Todo) agency.Evidence {
-	return agency.Evidence{Signal: agency.SignalTodos, Todos: agency.FormatTodos(known(list))}
+// todosEvidence returns a list as evidence.
+func todosEvidence(list []Todo) agency.Evidence {
+	return agency.Evidence{Signal: agency.SignalTodos, Todos: agency.FormatTodos(recorded(list))}
 }
 
-// showPlanned returns the list after an event on one line; empty when it is as before.
-func (t *Talk) showPlanned(e *Event) string {
-	list := known(t.planned(e))
-	if slices.EqualFunc(list, known(t.Todos), func(a, b agency.Todo) bool { return a.Text == b.Text && a.State == b.State }) {
+// showTodos shows on one line the list after an event; empty when it is as before.
+func showTodos(before []Todo, e *Event) string {
+	list := recorded(planned(before, e))
+	if slices.EqualFunc(list, recorded(before), func(a, b agency.Todo) bool { return a.Text == b.Text && a.State == b.State }) {
 		return ""
 	}
 	done, now := 0, ""
