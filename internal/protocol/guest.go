@@ -7,52 +7,53 @@ import (
 	"agency/internal/plain"
 )
 
-// Guests is how the agent's own terminal joins a conversation that agency leads: as a guest, a second
-// client whose frames agency passes on to the one program, and the program's to it. Its functions are
-// pure. What a guest says is untrusted.
+// Guests is how the agent's own terminal joins a conversation that agency leads: as a guest. A guest is
+// another client of the agent's program; agency passes on what the two say to each other. The functions
+// are pure. What a guest says is untrusted.
 type Guests struct {
-	// Hear reads a frame of a guest. A request goes to the program under id; a message goes under the id
-	// that the guest gave to it, if it did. Hear fails when the protocol has no such frame.
+	// Hear reads a frame of a guest. A request goes to the program under id; a message keeps the id that
+	// the guest gave it, if any. Hear fails when the protocol has no such frame.
 	Hear func(at Place, greeting json.RawMessage, id string, frame []byte) (GuestFrame, error)
 	// Tell reads a line of the program.
 	Tell func(line []byte) Told
-	// Reply returns a reply of the program under the id that the guest gave to its request, and Refuse
-	// one of agency.
+	// Reply returns a reply of the program under the id that the guest gave to its request. Refuse returns
+	// a reply in which agency refuses the request.
 	Reply  func(line []byte, request json.RawMessage) []byte
 	Refuse func(request json.RawMessage, why string) []byte
 }
 
-// GuestFrame is what a frame of a guest comes to.
+// GuestFrame is what agency does with a frame of a guest.
 type GuestFrame struct {
-	// Saying is what the guest says to the program, and Frame how. Without a kind it says nothing to it.
+	// Saying is what the guest says to the program, and Frame what is written to it. A Saying without a
+	// kind is not passed on.
 	Saying agency.Saying
 	Frame  []byte
-	// Request is the guest's own id of a request; nil for a frame without one.
+	// Request is the id that the guest gave to its request; nil for a frame that is not a request.
 	Request json.RawMessage
-	// Joins is set when the program tells the guest of the conversation from its reply on.
+	// Joins is set when the guest gets what the program says in the conversation, from the reply on.
 	Joins bool
-	// Answers is the program's number of the request that the frame answers.
+	// Answers is the number that the program gave to the request that the frame answers.
 	Answers string
-	// Reply is what the guest gets from agency instead.
+	// Reply is what the guest gets from agency, when agency passes nothing on.
 	Reply []byte
 }
 
-// Told is what a line of the program is to guests. A line of which nothing is set is for all of them.
+// Told tells for which guests a line of the program is. Without any of these it is for all of them.
 type Told struct {
-	Replies string // the id of the request that it replies to: only who asked gets it
+	Replies string // the id of the request to which it replies: only the guest that sent the request gets it
 	Asks    string // the number of a request that a guest may answer
 	Over    string // the number of a request that is over
-	Private bool   // it is for agency alone
+	Private bool   // the line is for agency alone
 }
 
-// What a guest says beyond what agency says too: its text names it. It is not said again when the
-// wrapper was killed, since its guest is gone.
+// What only guests say: SaysGuest is a request whose Text names it, and saysJoin joins the conversation.
+// Neither is said again after the wrapper was killed, since the guest is gone.
 const (
 	SaysGuest agency.SayingKind = "guest"
 	saysJoin  agency.SayingKind = "join"
 )
 
-// Joins returns why no guest can join now; nil when one can.
+// Joins returns an error that says why no guest can join now; nil when one can.
 func (t *Talk) Joins() error {
 	switch {
 	case t.dialect.Guests == nil:
@@ -83,7 +84,7 @@ func (t *Talk) Guest(id string, frame []byte) (GuestFrame, error) {
 	case f.Saying.Kind == agency.SaysAnswer && f.Answers == "":
 		return GuestFrame{}, nil
 	case f.Saying.Kind == agency.SaysAnswer && i < 0:
-		f.Saying.Kind = SaysGuest // of a conversation beside
+		f.Saying.Kind = SaysGuest // the request is of a conversation beside this one
 	case f.Saying.Kind == agency.SaysAnswer && t.Open[i].By != nil:
 		return GuestFrame{}, nil // another answer is on its way, and the program tells the guest
 	case f.Saying.Kind == agency.SaysAnswer:
@@ -102,7 +103,7 @@ func (t *Talk) Guests() *Guests { return t.dialect.Guests }
 // mostBeside is how many conversations of guests are remembered.
 const mostBeside = 64
 
-// guestSaid returns what the record keeps of a message or an answer of a guest, which the program took.
+// guestSaid returns the evidence of a message or an answer that the program took, if it is a guest's.
 func guestSaid(s agency.Saying) []agency.Evidence {
 	if s.By != agency.UserTerminal {
 		return nil

@@ -12,8 +12,8 @@ import (
 const (
 	// WireFile holds what came from the agent, as its program wrote it.
 	WireFile = "wire.jsonl"
-	// IntentFile holds what agency was about to write to the agent: each line was there before the
-	// agent could see it.
+	// IntentFile holds what agency was about to write to the agent. Each line is in the file before the
+	// agent can read the frame.
 	IntentFile = "intent.jsonl"
 )
 
@@ -22,12 +22,12 @@ type Intent struct {
 	At time.Time `json:"at"`
 	agency.Saying
 	Frame string `json:"frame"` // what is written
-	// Wire is how many bytes had come from the agent.
+	// Wire is how many bytes of the agent agency had read before.
 	Wire int64 `json:"wire"`
 }
 
-// ParseIntents reads an intent file. A torn last line was never written to the agent, and is left
-// out.
+// ParseIntents reads an intent file. It leaves out a torn last line: its frame was never written to the
+// agent.
 func ParseIntents(data []byte) []Intent {
 	var intents []Intent
 	for line := range bytes.Lines(data) {
@@ -42,18 +42,18 @@ func ParseIntents(data []byte) []Intent {
 // Lines cuts a stream into lines.
 type Lines struct {
 	rest    []byte
-	pending int  // of the line that rest begins
+	pending int  // bytes of the unfinished line, also of those that are skipped
 	long    bool // the line is too long; skip to its end
 }
 
-// lineLimit is the longest line that is read, in bytes.
+// lineLimit is the length in bytes of the longest line that is read.
 const lineLimit = 16 << 20
 
-// lineKept is how much memory is kept for the next lines.
+// lineKept is how many bytes of memory are kept for the next lines.
 const lineKept = 256 << 10
 
-// Add calls each with every complete line so far and the length that it had in the stream; nil
-// stands for one that was too long. each must not keep the line.
+// Add adds a piece of the stream. It calls each with every line that the piece completes, and with the
+// length of that line in the stream; the line is nil when it was too long. each must not keep the line.
 func (l *Lines) Add(p []byte, each func(line []byte, length int)) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
@@ -83,5 +83,5 @@ func (l *Lines) Add(p []byte, each func(line []byte, length int)) {
 	}
 }
 
-// Pending returns how many bytes of an unfinished line came.
+// Pending returns the length so far of the unfinished line.
 func (l *Lines) Pending() int { return l.pending }

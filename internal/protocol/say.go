@@ -7,24 +7,23 @@ import (
 	"agency/internal/plain"
 )
 
-// What agency says by itself: the first thing, a question that only tells how far the program has
-// read, and that it does not know a request.
+// What agency says by itself.
 const (
-	saysHello   agency.SayingKind = "hello"
-	saysLook    agency.SayingKind = "look"
-	saysRefusal agency.SayingKind = "refusal"
+	saysHello   agency.SayingKind = "hello"   // begins or resumes the conversation
+	saysLook    agency.SayingKind = "look"    // the reply shows how far the program has read
+	saysRefusal agency.SayingKind = "refusal" // refuses a request that agency does not know
 )
 
 // Hello returns the first thing that agency says to the program of an attempt.
 func Hello() agency.Saying { return agency.Saying{Kind: saysHello, ID: "agency-hello", By: "agency"} }
 
-// Look returns what shows by its reply that the program has read all that was written before. ok is
-// false where that need not be known.
+// Look returns a saying whose reply shows that the program has read all that was written before. ok is
+// false for a protocol in which agency need not know that.
 func (t *Talk) Look(id string) (s agency.Saying, ok bool) {
 	return agency.Saying{Kind: saysLook, ID: id, By: "agency"}, t.dialect.Look != nil
 }
 
-// Frame returns what to write to say something now. The error says why it cannot be said.
+// Frame returns the frame that says something now. The error says why agency cannot say it.
 func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	switch s.Kind {
 	case saysHello:
@@ -57,7 +56,7 @@ func (t *Talk) Frame(s agency.Saying) ([]byte, error) {
 	}
 }
 
-// refuse returns a refusal, and behind it, where the protocol has that, what shows that it was read.
+// refuse returns the frame of a refusal, and after it the one of Look, where the protocol has that.
 func (t *Talk) refuse(s agency.Saying) []byte {
 	f := t.refusedBy(s.ID)
 	frame := t.dialect.Refuse(f.ID, f.Name)
@@ -81,15 +80,15 @@ func (t *Talk) answer(s agency.Saying) ([]byte, error) {
 	return t.dialect.Answer(r, reply)
 }
 
-// Progress is how far something got that agency said.
+// Progress is how far a saying got.
 type Progress struct {
-	Taken  bool     // the agent acknowledged it
-	Over   bool     // nothing more will be heard of it
+	Taken  bool     // the agent has it
+	Over   bool     // the agent will report nothing more about it
 	Failed string   // why the program refused it
-	Queued []string // of an interruption: messages that the agent begins with next
+	Queued []string // of an interruption: messages with which the agent begins next
 }
 
-// Progress returns how far something got that agency said.
+// Progress returns how far a saying got.
 func (t *Talk) Progress(s agency.Saying) Progress {
 	if s.Kind == agency.SaysAnswer {
 		i := slices.IndexFunc(t.Closed, func(c closedRequest) bool { return c.ID == s.ID })
@@ -114,10 +113,10 @@ func (t *Talk) Refused() string { return t.Failed }
 // AtWork reports whether more is about to come from the agent.
 func (t *Talk) AtWork() bool { return t.Turn && len(t.Open) == 0 }
 
-// Unproven returns what was about to be written when an earlier wrapper was killed, and of which
-// nothing shows that the agent has it. Writing it again is harmless: an agent takes the answer of a
-// request once, and a message of the same id, or else it has not read it (see Look). An interruption
-// is not repeated: by now it could end something else.
+// Unproven returns what an earlier wrapper was about to write when it was killed, if nothing shows that
+// the agent has it. Writing it again is harmless: an agent takes one answer to a request, and ignores a
+// message whose id it has had; where it does not ignore that, Look shows whether it has read the message.
+// Unproven leaves out interruptions: by now they could end something else.
 func (t *Talk) Unproven() []Intent {
 	var all []Intent
 	for i := range t.Said {

@@ -59,7 +59,7 @@ func sessionEvidence(conversation string, now agency.Settings) agency.Evidence {
 	}
 }
 
-// takeBack returns the frame that takes back a message that the agent has not begun with.
+// takeBack returns the frame that takes back a message with which the agent has not begun.
 func (t *Talk) takeBack(s agency.Saying) ([]byte, error) {
 	i := t.deliveryIndex(agency.SaysMessage, s.Text)
 	switch {

@@ -12,7 +12,7 @@ import (
 const (
 	mostShown  = 400 // lines of a message
 	mostResult = 3   // lines of a tool's result; the wire has all
-	mostRunes  = 300 // of a line of a tool
+	mostRunes  = 300 // characters of a line of a tool
 )
 
 // The marks at the beginnings of lines.
@@ -25,8 +25,8 @@ const (
 	markNote    = "— "
 )
 
-// show returns an event as people read it, with line ends; empty for one that says nothing to them.
-// It is called before the event is taken.
+// show returns an event as people read it, with line ends; empty for an event that is not shown. It is
+// called before the event is applied.
 func (m *memory) show(e *Event) string {
 	who := ""
 	if e.Subagent != "" {
@@ -37,7 +37,7 @@ func (m *memory) show(e *Event) string {
 		return block(markAgent+who, e.Text, mostShown)
 	case Tool:
 		if known, ok := m.Tools[e.ID]; ok && known.Text == e.Text {
-			return "" // it was shown when it began
+			return "" // the same call, shown before
 		}
 		return line(markTool + who + oneLine(e.Tool) + " " + oneLine(e.Text))
 	case ToolEnded:
@@ -62,7 +62,7 @@ func (m *memory) show(e *Event) string {
 	}
 }
 
-// showOver shows the end of an open request. What was not answered cannot be taken.
+// showOver shows the end of an open request. The agent cannot have taken an answer that agency did not write.
 func (q *requests) showOver(e *Event, how string) string {
 	i := q.numberIndex(e.ID)
 	if i < 0 {
@@ -74,6 +74,7 @@ func (q *requests) showOver(e *Event, how string) string {
 	return line(markNote + fmt.Sprint("request ", q.Open[i].Nth) + how)
 }
 
+// showResult shows the beginning of the result of a tool.
 func showResult(e *Event) string {
 	text := strings.TrimSpace(e.Text)
 	if text == "" {
@@ -105,6 +106,7 @@ func (q *requests) showAsked(r *Request) string {
 	return out + line("     id "+oneLine(r.ID))
 }
 
+// showEnd shows the end of a turn.
 func showEnd(e *Event) string {
 	switch {
 	case e.Interrupted:
@@ -142,9 +144,10 @@ func (q *requests) showIntent(i *Intent) string {
 	}
 }
 
+// line returns a text as one line, safe for a terminal.
 func line(text string) string { return plain.Visible(strings.TrimRight(text, " ")) + "\n" }
 
-// block returns a text of several lines, the others below the first one.
+// block returns at most so many lines of a text, with a mark before the first one and the others indented.
 func block(mark, text string, most int) string {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \n")
 	if text == "" {

@@ -105,7 +105,7 @@ func (t *Talk) join(e *Event) (text string) {
 // ones. The turns in the conversation of a subagent are not turns of this one.
 func (t *Talk) concerns(e *Event) bool {
 	if t.dialect.Replays && !t.Hello && !slices.Contains([]Kind{Unknown, Foreign, Session, Replied}, e.Kind) {
-		return false // the program tells an old conversation again
+		return false // the program repeats an old conversation
 	}
 	if e.Thread != "" && t.Place.Conversation != "" && e.Thread != t.Place.Conversation {
 		e.Subagent = e.Thread
