@@ -72,23 +72,23 @@ type Policy struct {
 // New returns a policy.
 func New(deps Deps) *Policy { return &Policy{Deps: deps} }
 
-// pending is a set of relations between a run and the subject of a request.
-type pending uint8
+// relations is the set of relations between a run and the subject of a request.
+type relations uint8
 
 const (
-	itself    pending = 1 << iota // the run is the subject
-	owner                         // the run, or a run that it started, directly or not, started the subject
-	leader                        // the run has the orchestrator's tag, and the subject is in its repository
-	neighbour                     // the subject is the repository that the run works in
-	anyRun                        // every run has this relation to everything
+	itself    relations = 1 << iota // the run is the subject
+	owner                           // the run, or a run that it started, directly or not, started the subject
+	leader                          // the run has the orchestrator's tag, and the subject is in its repository
+	neighbour                       // the subject is the repository that the run works in
+	anyRun                          // every run has this relation to everything
 )
 
 // rule names the runs that may do an operation.
 type rule struct {
-	runs pending
+	runs relations
 	// about returns the relations of a run to the subject of a request. It replaces the reference
 	// to the subject by one whose meaning cannot change. It is nil when a request has no subject.
-	about func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error)
+	about func(ctx context.Context, p *Policy, by *agency.Run, req any) (relations, error)
 	// limit refuses what an agent may not request; nil refuses nothing. by is nil for tools that do
 	// not belong to a run.
 	limit func(p *Policy, by *agency.Run, req any) error
@@ -159,8 +159,8 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-func onRun[Req any](runs pending, ref func(*Req) *string) rule {
-	return rule{runs: runs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
+func onRun[Req any](runs relations, ref func(*Req) *string) rule {
+	return rule{runs: runs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (relations, error) {
 		at := ref(req.(*Req))
 		r, err := p.Records.Resolve(ctx, *at)
 		if err != nil {
@@ -172,7 +172,7 @@ func onRun[Req any](runs pending, ref func(*Req) *string) rule {
 }
 
 func onSession[Req any](ref func(*Req) (*string, string)) rule {
-	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
+	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (relations, error) {
 		at, dir := ref(req.(*Req))
 		if *at == "" {
 			return 0, nil // every session, or none
@@ -187,7 +187,7 @@ func onSession[Req any](ref func(*Req) (*string, string)) rule {
 }
 
 // onQueue is the rule for adding runs to a queue: a run may add what it may act on.
-var onQueue = rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
+var onQueue = rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (relations, error) {
 	add := req.(*api.AddToQueueRequest)
 	stands := theirs
 	if add.Session != "" {
@@ -220,7 +220,7 @@ var onQueue = rule{runs: theirs, about: func(ctx context.Context, p *Policy, by 
 // onAlerts is the rule for operations on alerts about other runs. An alert about the run itself is
 // for another run or the user to handle.
 func onAlerts[Req any](ids func(*Req) []string) rule {
-	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
+	return rule{runs: theirs, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (relations, error) {
 		alerts, err := p.Store.Alerts(ctx, agency.AlertFilter{IDs: ids(req.(*Req)), Resolved: true})
 		for i := range alerts {
 			stands, err := p.standsToAlert(ctx, by, &alerts[i])
@@ -233,7 +233,7 @@ func onAlerts[Req any](ids func(*Req) []string) rule {
 }
 
 func inRepo[Req any](dir func(*Req) string) rule {
-	return rule{runs: neighbour, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (pending, error) {
+	return rule{runs: neighbour, about: func(ctx context.Context, p *Policy, by *agency.Run, req any) (relations, error) {
 		repo, err := p.Discover(ctx, dir(req.(*Req)))
 		if err != nil || repo.Fingerprint != by.Repo.Fingerprint {
 			return 0, err
@@ -285,13 +285,13 @@ func (p *Policy) Allow(ctx context.Context, operation string, req any) error {
 
 // notAllowed returns the error for a run that may not do an operation. It names the callers that
 // may.
-func notAllowed(operation string, by *agency.Run, may pending) error {
+func notAllowed(operation string, by *agency.Run, may relations) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s may not do %s here: %s", by.Ref(), strings.TrimPrefix(operation, "/v1/"), may.words()).
 		WithDetail("operation", operation).WithHint("docs/policy.md lists what a run may do; ask the user: agency report needs-input")
 }
 
 // words describes the callers that may do an operation, besides the user.
-func (s pending) words() string {
+func (s relations) words() string {
 	if s == 0 {
 		return "only the user may"
 	}
@@ -309,7 +309,7 @@ func (s pending) words() string {
 }
 
 // standsToRun returns the relations of a run to another one, or to itself.
-func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (pending, error) {
+func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (relations, error) {
 	if r.ID == by.ID {
 		return itself, nil
 	}
@@ -317,8 +317,8 @@ func (p *Policy) standsToRun(ctx context.Context, by, r *agency.Run) (pending, e
 }
 
 // standsTo returns the relations of a run to something that startedBy started in a repository.
-func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (pending, error) {
-	var stands pending
+func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string, repo agency.Repo) (relations, error) {
+	var stands relations
 	owners, err := p.Callers.Owners(ctx, startedBy)
 	if slices.Contains(owners, by.ID) {
 		stands |= owner
@@ -329,7 +329,7 @@ func (p *Policy) standsTo(ctx context.Context, by *agency.Run, startedBy string,
 	return stands, err
 }
 
-func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Alert) (pending, error) {
+func (p *Policy) standsToAlert(ctx context.Context, by *agency.Run, a *agency.Alert) (relations, error) {
 	if a.Session != "" {
 		s, err := p.Store.Session(ctx, a.Session)
 		if err != nil {
