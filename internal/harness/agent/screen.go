@@ -106,9 +106,7 @@ func (known Patterns) ShowReady() bool {
 // Read returns the evidence of the first pattern that matches the visible lines, the top line
 // first.
 func (known Patterns) Read(lines []string) []agency.Evidence {
-	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
-		lines = lines[:len(lines)-1]
-	}
+	lines = Trimmed(lines)
 	if len(lines) == 0 {
 		return nil
 	}
