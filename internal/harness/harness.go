@@ -47,7 +47,7 @@ func Build(r agency.CommandRequest) (agency.Command, error) {
 }
 
 // State returns where a runner with this environment keeps its own state, for work in a worktree.
-// The variables that hold its key are in it.
+// That includes the variables that hold its key.
 func State(kind agency.RunnerKind, env agency.Environ, worktree string) agency.SandboxState {
 	known, state := of(kind), agency.SandboxState{}
 	if known.State != nil {
@@ -65,7 +65,7 @@ func table(r agency.Runner) string {
 	return string(r.Kind)
 }
 
-// unspoken is the error for a run in the mode protocol whose runner has none that agency speaks.
+// unspoken is the error for a run in the mode protocol with a runner whose protocol agency does not speak.
 func unspoken(r agency.Runner) error {
 	err := agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s, so the mode protocol does not work with it", r.Name)
 	if r.Kind == agency.Custom {

@@ -8,8 +8,8 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// Joins returns why the own terminal of a kind of runner cannot join a conversation that agency leads
-// in the mode protocol; nil when it can.
+// Joins returns an error when the own terminal of a kind of runner cannot join a conversation that agency
+// leads in the mode protocol.
 func Joins(kind agency.RunnerKind) error {
 	if of(kind).Join != nil {
 		return nil

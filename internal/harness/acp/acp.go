@@ -1,9 +1,9 @@
 // Package acp speaks the Agent Client Protocol, version 1, with the agents that have it: JSON-RPC 2.0
 // on their standard input and output, one message a line (https://agentclientprotocol.com).
 //
-// The protocol acknowledges neither a message nor an answer nor an interruption. So agency writes
-// behind each of them a request for a method that no agent has: the agent reads in order, and its
-// refusal shows that it has read what came before.
+// The protocol does not acknowledge messages, answers or interruptions. So agency writes a request for a
+// method that no agent has after each of them. An agent reads in order, so its refusal of this request
+// shows that it has read what came before.
 package acp
 
 import (
@@ -21,14 +21,14 @@ import (
 	"agency/internal/protocol"
 )
 
-// Dialect is the protocol. An agent takes one message at a time: another one would end its turn.
+// Dialect is the protocol. An agent takes one message at a time: a message in a turn would end it.
 var Dialect = protocol.Dialect{
 	Name: "the Agent Client Protocol", Hello: hello, Read: reader.Read, Message: sayMessage, Interrupt: sayInterrupt, Look: sayLook, Answer: replyTo, Refuse: refuse,
 	OneAtATime: true, Replays: true, Set: saySetting,
 }
 
 // Command returns the command of a program that speaks the protocol with these arguments. The agent
-// makes the ids of its conversations, and loads one when it is asked for it.
+// makes the ids of its conversations. To resume one, agency asks the agent to load it.
 func Command(r agency.CommandRequest, args []string, opening string) agency.Command {
 	c := agency.Command{Argv: args, Opening: opening}
 	if r.Resume {
@@ -37,17 +37,17 @@ func Command(r agency.CommandRequest, args []string, opening string) agency.Comm
 	return c
 }
 
-// What the refusal of a request behind a frame of ours shows; the id of that request begins with it.
+// The beginnings of the ids of agency's requests. They tell what the reply to a request shows.
 const (
-	readMessage  = "read:"      // the message
-	readAnswer   = "answered:"  // the answer to a request
-	readCancel   = "withdrawn:" // that a request is cancelled
+	readMessage  = "read:"      // the agent has read the message
+	readAnswer   = "answered:"  // it has read the answer to its request
+	readCancel   = "withdrawn:" // it has read that its request is cancelled
 	readLook     = "look:"
-	setting      = "set:" // the request that changes a setting itself
+	setting      = "set:" // this request itself changes a setting
 	initializing = "initialize:"
 )
 
-// noMethod is what no agent has. Names of extensions begin with an underscore.
+// noMethod is a method that no agent has. The names of extensions begin with an underscore.
 const noMethod = "_agency/read"
 
 type message = jsonrpc.Message[params, result, failure]
@@ -68,7 +68,7 @@ type failure struct {
 	} `json:"data"`
 }
 
-// words returns the message of an error, and what an agent adds to one that says nothing.
+// words returns the message of an error, with the details that some agents put beside it.
 func (f *failure) words() string {
 	if more := cmp.Or(f.Data.Details, f.Data.Message); more != "" {
 		return f.Message + ": " + more
@@ -134,7 +134,7 @@ func notified(m *message) []protocol.Event {
 	return m.Params.Update.events()
 }
 
-// reply reads the reply to a request of ours.
+// reply reads the reply to a request of agency.
 func reply(m *message) []protocol.Event {
 	id := m.OurID()
 	for begin, kinds := range map[string][]protocol.Kind{
@@ -274,7 +274,7 @@ func planned(entries []entry) protocol.Event {
 	return e
 }
 
-// tool returns what kind of tool a call is of, since the protocol has no names of tools.
+// tool returns the kind of the tool that is called, since the protocol has no names of tools.
 func (c *toolCall) tool() string {
 	if c.Kind == "execute" {
 		return "shell"
@@ -311,8 +311,8 @@ func text(content json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// asked reads a request for permission. Its id counts anew in each process of the agent, so the id of
-// the call stands before it.
+// asked reads a request for permission. Each process of the agent counts its requests from the beginning,
+// so the id for agency has the id of the tool call before the number.
 func asked(m *message) []protocol.Event {
 	call := &m.Params.Call
 	input, err := json.Marshal(requested{ID: m.ID, Options: m.Params.Options})
@@ -325,7 +325,7 @@ func asked(m *message) []protocol.Event {
 	}}}
 }
 
-// requested is what an answer needs of a request.
+// requested is the part of a request that an answer needs.
 type requested struct {
 	ID      json.RawMessage `json:"id"`
 	Options []option        `json:"options"`
@@ -347,7 +347,7 @@ func hello(at protocol.Place, id string) []byte {
 	)
 }
 
-// marker is the request behind a frame.
+// marker returns the request that agency writes after a frame.
 func marker(id string) map[string]any {
 	return map[string]any{"id": id, "method": noMethod, "params": map[string]any{}}
 }

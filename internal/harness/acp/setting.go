@@ -7,8 +7,8 @@ import (
 	"agency/internal/protocol"
 )
 
-// listed is what an agent says of its settings when a session begins, in one of two forms, and in the
-// second one at each change.
+// listed are the settings that an agent reports when a session begins: as Models and Modes, or as
+// Options. Options are also reported at each change.
 type listed struct {
 	Models struct {
 		Current   string `json:"currentModelId"`
@@ -31,8 +31,8 @@ type listed struct {
 	} `json:"configOptions"`
 }
 
-// settings returns what is listed. The modes of the protocol are those in which the agent asks for
-// permission, or plans.
+// settings returns the settings that are listed. The modes of the protocol decide when the agent asks for
+// permission, and whether it only plans.
 func (l *listed) settings() agency.Settings {
 	now := agency.Settings{Model: l.Models.Current, PermissionMode: l.Modes.Current}
 	for _, m := range l.Models.Available {

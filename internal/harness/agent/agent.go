@@ -18,7 +18,7 @@ type Agent struct {
 	// Version is the version whose events were recorded, and that make conformance installs.
 	Version string
 
-	// Login is where a login shows; empty when that is nowhere.
+	// Login is where a login shows; empty when agency knows no place.
 	Login Login
 
 	// State returns where the program keeps its own state, for work in a worktree; nil when agency
@@ -82,7 +82,7 @@ func (a Agent) SkipsPermissions(args []string) bool {
 	return false
 }
 
-// Login is where it shows, without a look at any content, that the user of an agent is logged in.
+// Login is where a login of the user shows, without reading any content.
 type Login struct {
 	Variables []string // of the environment, that hold a key or token
 	// File is a file that a login writes, in the folder that the variable Folder names, or else in

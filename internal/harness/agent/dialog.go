@@ -95,7 +95,8 @@ const (
 // Shown reports whether the dialog shows the request at all.
 func (m Match) Shown() bool { return m.level > notShown }
 
-// Explains reports whether the match of another request is explained by the match of this one.
+// Explains reports whether the dialog shows this request, and seems to show another one only because a part
+// of this one looks like it.
 func (m Match) Explains(other Match) bool {
 	return m.level > other.level && strings.Contains(m.found, other.found)
 }

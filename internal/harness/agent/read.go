@@ -73,8 +73,8 @@ func StatusClass(status int) agency.ErrorClass {
 	}
 }
 
-// Mentions returns a function that reports whether a text contains one of its arguments, which are
-// lower case, in any case.
+// Mentions returns a function that reports whether a text contains one of its arguments, in upper or lower
+// case. The arguments are lower case.
 func Mentions(text string) func(parts ...string) bool {
 	text = strings.ToLower(text)
 	return func(parts ...string) bool {
@@ -82,7 +82,7 @@ func Mentions(text string) func(parts ...string) bool {
 	}
 }
 
-// ErrorClass returns the class of an error by its text, when there is nothing better.
+// ErrorClass returns the class of an error by its text, where nothing else shows it.
 func ErrorClass(text string) agency.ErrorClass {
 	mentions := Mentions(text)
 	switch {

@@ -1,4 +1,4 @@
-// Package claude describes  Claude Code.
+// Package claude describes Claude Code.
 package claude
 
 import (
@@ -107,8 +107,8 @@ func command(r agency.CommandRequest) agency.Command {
 	}
 }
 
-// permissionArgs returns what the agent may do without asking. all are the arguments of the user,
-// and mode is that of an agent for which they name none.
+// permissionArgs returns the arguments for what the agent may do without asking. all are the user's
+// arguments, and mode is the permission mode if they set none.
 func permissionArgs(r agency.CommandRequest, all []string, mode string) []string {
 	var args []string
 	switch {

@@ -50,7 +50,7 @@ func readFile(path string, s *agency.AgentState) []agency.Evidence {
 	return evidence
 }
 
-// session reads the session file. It returns nothing for a state that was seen already: each has
+// session reads the session file. It returns nothing for a state that was read before: each state has
 // its own time.
 func session(path string, s *agency.AgentState) []agency.Evidence {
 	data, err := file.ReadRegular(path, sessionLimit)

@@ -53,7 +53,7 @@ func (in *hookInput) evidence() []agency.Evidence {
 			Transcript: in.Transcript, Offset: agent.SizeOf(in.Transcript),
 		})
 	case "UserPromptSubmit":
-		if drafts(in.Prompt) {
+		if isNotice(in.Prompt) {
 			return one(agency.Evidence{Signal: agency.SignalBusy})
 		}
 		return one(agency.Evidence{Signal: agency.SignalPrompt})
@@ -91,9 +91,9 @@ func (in *hookInput) evidence() []agency.Evidence {
 	}
 }
 
-// drafts reports whether a prompt is a notice about another agent, such as a subagent that ended,
-// which Claude Code submits by itself. It answers no request.
-func drafts(prompt string) bool {
+// isNotice reports whether Claude Code itself submitted a prompt, as a notice about another agent, such as
+// a subagent that ended. Such a prompt answers no request.
+func isNotice(prompt string) bool {
 	return slices.ContainsFunc([]string{"<task-notification>", "<teammate-message", "<cross-session-message"}, func(tag string) bool {
 		return strings.HasPrefix(strings.TrimSpace(prompt), tag)
 	})
@@ -123,9 +123,9 @@ func (in *hookInput) notified() []agency.Evidence {
 	}
 }
 
-// toolID names a call of a tool. The request for permission has no id from Claude Code, so the name
-// is made of what all three events of a call have: tool and input. An answered question comes back
-// with its answers.
+// toolID returns an id for a call of a tool. Claude Code gives requests for permission no id, so this one
+// is made from what all three events of a call have: the tool and its input. The last event of a question
+// has the answers in its input.
 func (in *hookInput) toolID() string {
 	var input any
 	if json.Unmarshal(in.Input, &input) != nil {

@@ -17,8 +17,8 @@ var dialect = protocol.Dialect{
 	Set: saySetting, TakeBack: sayTakeBack,
 }
 
-// protocolArgs are the arguments with which Claude Code speaks it: messages come back with our ids,
-// and permissions are asked for.
+// protocolArgs returns the arguments with which Claude Code speaks the protocol, repeats messages with the
+// ids that agency gave them, and asks for permission.
 func protocolArgs() []string {
 	return []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--replay-user-messages",
@@ -26,8 +26,8 @@ func protocolArgs() []string {
 	}
 }
 
-// frame is one line in the protocol, as far as agency reads it: the stream, and what is about
-// requests.
+// frame is one line in the protocol, as far as agency reads it: a line of the stream, or one about a
+// request.
 type frame struct {
 	entry
 
@@ -125,7 +125,7 @@ func (f *frame) systemEvents() []protocol.Event {
 	}
 }
 
-// messageEvents reads what the model said, what it called, and what came of that.
+// messageEvents reads what the model said, its tool calls, and their results.
 func (f *frame) messageEvents() []protocol.Event {
 	if f.Replay {
 		return []protocol.Event{{Kind: protocol.Taken, ID: f.UUID}}
@@ -189,8 +189,8 @@ func (f *frame) asked() []protocol.Event {
 	return []protocol.Event{{Kind: protocol.Asked, ID: f.RequestID, Subagent: q.Agent, Request: r}}
 }
 
-// replied reads our answer to a request, which comes back when it is taken, or the reply to a request
-// of ours.
+// replied reads the reply to a request of agency, or the answer to a request of Claude Code, which repeats
+// an answer when it has taken it.
 func (f *frame) replied() []protocol.Event {
 	r := &f.Response
 	if r.Response.Behavior != "" {
@@ -264,7 +264,7 @@ func sayMessage(_ protocol.Place, id, text string, files []string) []byte {
 	})
 }
 
-// replyTo returns the answer to a request. A permission goes with the input as it was asked for.
+// replyTo returns the answer to a request. An answer that allows repeats the input of the request.
 func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	response := map[string]any{"behavior": "allow", "updatedInput": r.Input}
 	switch {
@@ -326,7 +326,7 @@ func (q *question) choose(text string) string {
 func encode(frame map[string]any) []byte {
 	data, err := json.Marshal(frame)
 	if err != nil {
-		panic(err) // a map of texts
+		panic(err) // never: frames have only texts, lists and valid JSON
 	}
 	return append(data, '\n')
 }

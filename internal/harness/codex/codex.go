@@ -1,4 +1,4 @@
-// Package codex describes  Codex.
+// Package codex describes Codex.
 package codex
 
 import (
@@ -160,18 +160,19 @@ func settings(r agency.CommandRequest) []string {
 	}
 	if r.Sandbox.Confines() {
 		args = append(args,
-			// It could not write the answer to its question of trust. What that protects from, the
-			// sandbox keeps away.
+			// Codex would ask whether it may trust the folder, and could not write down the answer. The
+			// sandbox protects from what the question is about.
 			"-c", "projects={"+tomlString(r.Worktree)+`={trust_level="trusted"}}`,
-			// Its own sandbox needs namespaces, which ours refuses, and is the weaker one.
+			// Codex's own sandbox needs namespaces, which agency's sandbox refuses. It is also the weaker
+			// of the two.
 			"-c", `sandbox_mode="danger-full-access"`,
-			// A login shell takes its PATH from the system's profile, and those of the user are not
-			// there: it would find neither agency nor the user's programs.
+			// The sandbox has the system's profile and not the user's, so a login shell would have a PATH
+			// without agency and without the user's programs.
 			"-c", "allow_login_shell=false",
 		)
 	}
 	if r.Mode == agency.ModeProtocol {
-		return args // its protocol says more than its hooks
+		return args // the protocol reports more than hooks
 	}
 	return append(args, hooks(r)...)
 }

@@ -24,7 +24,7 @@ func join(socket, conversation string) []string {
 // asked.
 const guestPrefix = "guest-"
 
-// greeting is what codex app-server says of itself. It says it once, so guests get it from agency.
+// greeting is what codex app-server says about itself, only once. So guests get it from agency.
 type greeting struct {
 	UserAgent string `json:"userAgent"`
 	Home      string `json:"codexHome"`
@@ -40,7 +40,7 @@ func (f frame) method() (m string) {
 	return m
 }
 
-// with returns the frame with another part, on one line.
+// with returns the frame on one line, with one part added or replaced.
 func (f frame) with(name string, value any) []byte {
 	part, _ := json.Marshal(value) // of what came as JSON, or of texts
 	next := frame{name: part}
@@ -53,7 +53,7 @@ func (f frame) with(name string, value any) []byte {
 	return data
 }
 
-// guestParams are the parameters that matter of a guest's request.
+// guestParams are the parameters of a guest's request that matter to agency.
 type guestParams struct {
 	Thread    string `json:"threadId"`
 	Ephemeral bool   `json:"ephemeral"`
@@ -79,7 +79,7 @@ func hearGuest(at protocol.Place, greets json.RawMessage, id string, data []byte
 	case method == "":
 		return guestAnswer(f), nil
 	case request == nil:
-		return protocol.GuestFrame{}, nil // that it is initialized, which agency said already
+		return protocol.GuestFrame{}, nil // the guest is initialized; agency has told Codex that before
 	}
 	var p guestParams
 	_ = json.Unmarshal(f["params"], &p)
@@ -106,8 +106,8 @@ func hearGuest(at protocol.Place, greets json.RawMessage, id string, data []byte
 	return out, nil
 }
 
-// guestMessage reads a message. It goes to the program under the id that the terminal gave it, by which
-// Codex names it when it begins with it.
+// guestMessage reads a message. It keeps the id that the terminal gave it: Codex names that id when it
+// begins with the message.
 func guestMessage(out protocol.GuestFrame, f frame, p *guestParams) protocol.GuestFrame {
 	params := frame{}
 	_ = json.Unmarshal(f["params"], &params)
@@ -132,8 +132,8 @@ func isID(s string) bool {
 	return len(s) == 36 && strings.Count(s, "-") == 4 && strings.Trim(s, "0123456789abcdef-") == ""
 }
 
-// guestAnswer reads the answer to a request of the program. One that is an error leaves the request
-// open, for agency.
+// guestAnswer reads the answer to a request of the program. An answer that is an error leaves the request
+// open, so that it can be answered through agency.
 func guestAnswer(f frame) protocol.GuestFrame {
 	var result struct {
 		Decision json.RawMessage `json:"decision"`

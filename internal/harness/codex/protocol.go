@@ -29,7 +29,7 @@ type result struct {
 		Ephemeral bool   `json:"ephemeral"`
 	} `json:"thread"`
 	Turn   turn   `json:"turn"`
-	TurnID string `json:"turnId"` // of a message that went into the present turn
+	TurnID string `json:"turnId"` // of a message that Codex took into the current turn
 	Data   []struct {
 		Model string `json:"model"`
 	} `json:"data"` // of model/list
@@ -105,7 +105,7 @@ var reader = jsonrpc.Reader[params, result, turnError]{
 	Reply: replied, Request: asked, Notification: notified, Thread: func(p *params) string { return p.Thread },
 }
 
-// replied reads the reply to a request of ours. That to a message comes when Codex has it.
+// replied reads the reply to a request of agency. The reply to a message comes when Codex has the message.
 func replied(m *message) []protocol.Event {
 	id := m.OurID()
 	switch r := &m.Result; {
@@ -256,8 +256,8 @@ func plainCommand(command string, actions []action) string {
 	return command
 }
 
-// asked reads a request. What Codex waits for has an id that counts anew in each of its processes, so
-// the id of the call stands before it.
+// asked reads a request. Each process of Codex counts its requests from the beginning, so the id for
+// agency has the id of the tool call before the number.
 func asked(m *message) []protocol.Event {
 	p := &m.Params
 	r := &protocol.Request{
@@ -291,7 +291,7 @@ func asked(m *message) []protocol.Event {
 	return []protocol.Event{{Kind: protocol.Asked, ID: r.ID, Request: r}}
 }
 
-// requested is what an answer needs of a request.
+// requested is the part of a request that an answer needs.
 type requested struct {
 	ID          json.RawMessage `json:"id"`
 	Method      string          `json:"method"`
@@ -317,11 +317,11 @@ func hello(at protocol.Place, id string) []byte {
 	)
 }
 
-// sayMessage begins a turn, or goes into the present one.
+// sayMessage returns a message that begins a turn, or that Codex takes into the current one.
 func sayMessage(at protocol.Place, id, text string, files []string) []byte {
 	input := []any{map[string]any{"type": "text", "text": text}}
 	for _, path := range files {
-		if protocol.ImageType(path) != "" { // it reads others by itself
+		if protocol.ImageType(path) != "" { // its tools read other files
 			input = append(input, map[string]any{"type": "localImage", "path": path})
 		}
 	}
@@ -341,8 +341,8 @@ func sayLook(at protocol.Place, id string) []byte {
 
 func refuse(id, method string) []byte { return jsonrpc.Encode(jsonrpc.NotFound(id, method)) }
 
-// replyTo returns the answer to a request. An answer that Codex does not know would end the request
-// all the same, so only what it offers is said.
+// replyTo returns the answer to a request. Codex ends the request even for an answer that it does not
+// know, so replyTo returns only answers that Codex offers.
 func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	var to requested
 	if err := json.Unmarshal(r.Input, &to); err != nil {

@@ -10,8 +10,8 @@ import (
 	"agency/internal/protocol"
 )
 
-// threadSettings are those of a conversation. The reply that begins one names the sandbox otherwise than the
-// notification of a change.
+// threadSettings are the settings of a conversation. The sandbox has one name in the reply that begins a
+// conversation, and another in the notification of a change.
 type threadSettings struct {
 	Model    string          `json:"model"`
 	Approval json.RawMessage `json:"approvalPolicy"`

@@ -7,7 +7,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// state returns where Codex keeps its state. Its conversations are by day and not by folder, so it
+// state returns where Codex keeps its state. It files conversations by day and not by folder, so the agent
 // reads those of other projects too.
 func state(env agency.Environ, _ string) agency.SandboxState {
 	dir := env.Lookup("CODEX_HOME")

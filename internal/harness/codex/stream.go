@@ -45,7 +45,7 @@ func stream(line []byte) []agency.Evidence {
 	case "turn.failed":
 		e.Signal, e.Class, e.Text = agency.SignalFailed, errorClass(nil, in.Error.Message), in.Error.Message
 	case "error":
-		// Every failed try is reported so, and the last one again by the end of the turn.
+		// Codex reports every failed try this way, and the last one again at the end of the turn.
 		e.Signal, e.Class, e.Text = agency.SignalRetrying, errorClass(nil, in.Message), in.Message
 	default:
 		e.Signal = agency.SignalUnknown

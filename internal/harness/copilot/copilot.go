@@ -1,4 +1,4 @@
-// Package copilot describes  GitHub Copilot CLI.
+// Package copilot describes the GitHub Copilot CLI.
 package copilot
 
 import (

@@ -8,7 +8,7 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// state returns where Copilot keeps its state. Its conversations are by id and not by folder, so it
+// state returns where Copilot keeps its state. It files conversations by id and not by folder, so the agent
 // reads those of other projects too. It replaces its configuration by a rename when it begins, and
 // ends without a word when it cannot. It unpacks its program into a cache, from which the user
 // runs it too.
@@ -27,7 +27,7 @@ func state(env agency.Environ, _ string) agency.SandboxState {
 	for _, cache := range []string{
 		env.Lookup("COPILOT_PKG_CACHE_HOME"), env.Lookup("COPILOT_CACHE_HOME"), filepath.Join(cmp.Or(env.Lookup("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "copilot"), dir,
 	} {
-		// It makes a version that is missing, beside the others.
+		// Copilot adds a missing version beside the others.
 		marks, _ := filepath.Glob(filepath.Join(cache, "pkg", "*", "*", ".extraction-complete"))
 		for _, mark := range marks {
 			s.Read = append(s.Read, filepath.Dir(mark))

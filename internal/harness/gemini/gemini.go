@@ -1,4 +1,4 @@
-// Package gemini describes  Gemini CLI.
+// Package gemini describes the Gemini CLI.
 package gemini
 
 import (

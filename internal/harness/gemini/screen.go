@@ -103,7 +103,7 @@ func lastBox(lines []string) []string {
 	return nil // its head is not visible
 }
 
-// ask returns the request of the dialog.
+// ask returns the evidence of the request in a dialog.
 func ask(d *agent.Dialog) agency.Evidence {
 	sum := sha256.Sum256([]byte(strings.Join(d.Lines, "\n")))
 	e := agency.Evidence{

@@ -7,8 +7,8 @@ import (
 	"agency/internal/harness/agent"
 )
 
-// state returns where the Gemini CLI keeps its state. Its conversations are by the name of a
-// folder, so it reads those of other projects too.
+// state returns where the Gemini CLI keeps its state. It files conversations by the name of a
+// folder, so the agent reads those of other projects too.
 func state(env agency.Environ, _ string) agency.SandboxState {
 	dir := filepath.Join(env.Lookup("HOME"), ".gemini")
 	if home := env.Lookup("GEMINI_CLI_HOME"); home != "" {

@@ -1,5 +1,5 @@
-// Package jsonrpc reads and writes JSON-RPC, one message a line, as agents speak it on their standard
-// input and output.
+// Package jsonrpc reads and writes JSON-RPC with one message a line, as agents do on their standard input
+// and output.
 package jsonrpc
 
 import (
@@ -11,8 +11,8 @@ import (
 	"agency/internal/protocol"
 )
 
-// Message is one line of an agent: a notification, a request, or the reply to a request of ours, with
-// what the agent's protocol has of parameters, results and errors.
+// Message is one line of an agent: a notification, a request, or the reply to a request of agency. Its types
+// are those that the agent's protocol has for parameters, results and errors.
 type Message[P, R, E any] struct {
 	Method string          `json:"method"`
 	ID     json.RawMessage `json:"id"`
@@ -21,15 +21,15 @@ type Message[P, R, E any] struct {
 	Error  *E              `json:"error"`
 }
 
-// OurID returns the id of the request that a message replies to: ours are texts.
+// OurID returns the id of the request of agency to which a message replies: a text.
 func (m *Message[P, R, E]) OurID() string {
 	var id string
 	_ = json.Unmarshal(m.ID, &id)
 	return id
 }
 
-// Reader is what an agent's protocol makes of the three kinds of messages. Request returns nil for one
-// that it does not know, and Thread the conversation that a message is about.
+// Reader reads the three kinds of messages of an agent's protocol. Request returns nil for a request that
+// it does not know, and Thread returns the conversation that a message is about.
 type Reader[P, R, E any] struct {
 	Reply, Request, Notification func(*Message[P, R, E]) []protocol.Event
 	Thread                       func(*P) string
@@ -56,7 +56,7 @@ func (r *Reader[P, R, E]) Read(line []byte) (events []protocol.Event) {
 	return events
 }
 
-// methodNotFound is the code of the error for a request that is not known.
+// methodNotFound is the code of the error for a request with an unknown method.
 const methodNotFound = -32601
 
 // NotFound returns the reply to a request that agency does not know, by its id and its method.
@@ -69,7 +69,7 @@ func Encode(messages ...map[string]any) []byte {
 	var out bytes.Buffer
 	for _, m := range messages {
 		if err := json.NewEncoder(&out).Encode(m); err != nil {
-			panic(err) // a map of texts
+			panic(err) // never: the messages have only texts and valid JSON
 		}
 	}
 	return out.Bytes()
