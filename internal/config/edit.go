@@ -140,7 +140,7 @@ func (c *Config) AddHost(env []string, data []byte, entry string) (edited []byte
 	return edited, err
 }
 
-// keyNames returns the names of which a dotted key of TOML consists; nil when it is none.
+// keyNames returns the names of which a dotted key of TOML consists; nil when the text is not a key.
 func keyNames(key string) []string {
 	root, faults := document.TOML([]byte(key + " = 0"))
 	if len(faults) > 0 || strings.ContainsAny(key, "\r\n") {

@@ -265,7 +265,7 @@ func braced(near string) string {
 	return "did you mean {" + near + "}?"
 }
 
-// clip shortens a text of the file that a message quotes.
+// clip shortens a text from the file for a message.
 func clip(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

@@ -134,7 +134,7 @@ func (e environment) socket(home string) (path, from, note string, err error) {
 // fileLimit is the largest configuration file that is read, in bytes.
 const fileLimit = 64 << 10
 
-// FlagFile returns what is wrong with the path that --config names, apart from what the file says.
+// FlagFile returns what is wrong with the path that --config names, apart from the content of the file.
 func FlagFile(path string) error {
 	if path == "" {
 		return agency.Errorf(agency.CodeConfigInvalid, "%s is empty", flagConfig).WithHint("name a file, or drop %s", flagConfig)
@@ -148,12 +148,12 @@ func FlagFile(path string) error {
 // flagConfig is the flag that names the configuration file.
 const flagConfig = "--config"
 
-// absence reports whether an error of a look at a path means that nothing is there.
+// absence reports whether an error means that a path does not exist.
 func absence(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// absent is the error about a file that the user named by a flag or variable.
+// absent is the error for a missing file that the user named by a flag or variable.
 func absent(path, by string) error {
 	return agency.Errorf(agency.CodeConfigInvalid, "%s: it does not exist, and %s names it", path, by).
 		WithHint("create it, or drop %s", by)

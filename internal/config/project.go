@@ -100,8 +100,8 @@ func forgeKey(kind *agency.ForgeKind) key {
 	}, func(k agency.ForgeKind) string { return quote(string(k)) })
 }
 
-// checkRemote checks the name of a remote. A URL is none: what decides where work goes is the
-// configuration of git.
+// checkRemote checks the name of a remote. It refuses a URL: the configuration of git decides where work
+// goes.
 func checkRemote(s string) error {
 	if strings.ContainsAny(s, ":/ ") || strings.HasPrefix(s, "-") || plain.LineProblem(s) != "" {
 		return fmt.Errorf("must be the name of a remote, not %q", clip(s))

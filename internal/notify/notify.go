@@ -109,8 +109,7 @@ const mostUnrouted = 16
 func (n *Notifier) Start(ctx context.Context) error { return n.running.Start(ctx, n.begin) }
 
 func (n *Notifier) begin(ctx context.Context) error {
-	// A disk that takes nothing must not keep the daemon from its start: what is not done now is
-	// done at the next one.
+	// A full disk must not keep the daemon from its start: the next start does what this one cannot.
 	if err := n.Tidy(ctx); err != nil {
 		n.Log.Warn("tidy the outbox", "err", err)
 	}

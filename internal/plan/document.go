@@ -119,7 +119,7 @@ func (l *loader) document(name string, data []byte, dir string) (*agency.Plan, e
 	return p, problemsErr(found)
 }
 
-// readAgents reads the agents of a plan, of which there must be some.
+// readAgents reads the agents of a plan, which must have at least one.
 func (l *loader) readAgents(found *document.Problems, root, agents *document.Value, defaults *settings, dir string) (list []agency.PlanAgent) {
 	switch {
 	case agents == nil && found.Len() == 0:

@@ -11,7 +11,7 @@ import (
 
 // insideRule decides what an agent in a sandbox may ask for, before the table does: it sees its own
 // run and what it started, and names nothing on the machine that agency would read or run outside.
-// A rule replaces what a request says of the place from which it comes.
+// A rule replaces what a request claims about where it comes from: folder, environment, configuration.
 type insideRule func(ctx context.Context, p *Policy, by *agency.Run, req any) error
 
 var insideTable = map[string]insideRule{
@@ -155,6 +155,7 @@ func (p *Policy) resolveInside(ctx context.Context, by *agency.Run, ref *string)
 	}
 }
 
+// unseen is the error for a run that the agent does not see.
 func unseen(by *agency.Run, ref string) error {
 	return agency.Errorf(agency.CodeRunNotFound, "%s sees no run %q from its sandbox, only itself and what it started", by.Ref(), ref).WithHint("agency ls")
 }
@@ -215,6 +216,7 @@ func (p *Policy) resumeInside(ctx context.Context, by *agency.Run, id agency.Run
 	return nil
 }
 
+// stopping is the error for a run that is being stopped and wants to start something.
 func stopping(by *agency.Run) error {
 	return agency.Errorf(agency.CodePermissionDenied, "%s is being stopped, and may start nothing", by.Ref())
 }
@@ -229,8 +231,8 @@ func (p *Policy) minutesLeft(r *agency.Run) int {
 }
 
 // createInside lets an agent in a sandbox start runs in its repository, from its worktree. What a
-// spec can name beside that, agency would read outside, or pass on to a run that has more than it:
-// presets have variables, and each coding agent credentials and hosts of its own.
+// spec can name beside that, agency would read outside of the sandbox, or give to a run that has more than
+// the agent: presets have variables, and each coding agent has credentials and hosts of its own.
 func createInside(_ context.Context, _ *Policy, by *agency.Run, r *api.CreateRunRequest) error {
 	r.Dir, r.Env, r.Config = by.Worktree, nil, ""
 	s := &r.Spec

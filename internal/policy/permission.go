@@ -96,7 +96,7 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 	case len(spec.Runner.Args) > 0 && !p.cfg.MCP.Allows(config.AllowArgs):
 		return p.refused("arguments for the runner", config.AllowArgs)
 	case p.Sandboxed() != nil:
-		return p.runner(spec) // before a mistyped name is told the right ones
+		return p.runner(spec) // now: later, the error for a mistyped name would name the user's custom runners
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (p *Permission) CheckAsked(spec *agency.Spec) error {
 // less reports whether a sandbox asks for less than own. An empty field asks for nothing.
 func less(asked, own agency.Sandbox) bool { return asked.Or(own).Stricter(own) != asked.Or(own) }
 
-// more reports whether limits ask for more than own. One that is open asks for nothing.
+// more reports whether limits ask for more than own. A limit that is left open asks for nothing.
 func more(asked, own agency.Resources) bool { return asked.Or(own).Tighter(own) != asked.Or(own) }
 
 // CheckChosen checks the run that the agent requests, after presets and defaults have filled it in.

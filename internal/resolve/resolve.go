@@ -35,8 +35,8 @@ func Run(cfg *config.Config, spec *agency.Spec, p *agency.Project) (agency.RunSe
 	if spec.BaseRef == "" {
 		spec.BaseRef = cfg.Defaults.Base
 	}
-	// Where the user chose no network, the repository narrows it, and says to what. Otherwise its
-	// hosts would add to the user's.
+	// Where only the repository narrows the network, the agent reaches the hosts of the repository. In all
+	// other cases these would add to the hosts of the user.
 	if spec.Network == "" && cfg.Sandbox.Network == agency.NetworkFull && p.Sandbox.Network == agency.NetworkAllow {
 		spec.Hosts = append(spec.Hosts, p.Hosts...)
 	}
@@ -204,8 +204,7 @@ func applyPreset(cfg *config.Config, spec *agency.Spec) error {
 	return err
 }
 
-// applyMode settles how agency speaks with the agent. From here on the mode decides, and headless
-// says the same.
+// applyMode decides how agency speaks with the agent, and sets Headless to match.
 func applyMode(cfg *config.Config, spec *agency.Spec) (err error) {
 	if spec.Mode, err = agency.ChooseMode(spec.Mode, spec.Headless); err != nil {
 		return err

@@ -239,7 +239,7 @@ func (v *view) inTurn() bool {
 	return v.agentState.Turn == agency.TurnWorking || v.agentState.Turn == agency.TurnEnded && v.attempt.Headless
 }
 
-// turnBy returns what reported the turn. agency itself knows of the rest of an agent that it started
+// turnBy returns what reported the turn. agency itself knows that an agent rests when it started the agent
 // without a message.
 func turnBy(s *agency.AgentState) agency.DecidedBy {
 	if s.TurnBy == "" {

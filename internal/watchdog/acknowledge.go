@@ -13,8 +13,8 @@ func Due(a *agency.Alert) bool {
 	return a.AckedAt == nil || a.Kind != agency.AlertComplete && a.Kind != agency.AlertSessionFailed
 }
 
-// AlertChange edits an alert and returns the event of that, or refuses. An empty event is no
-// change.
+// AlertChange edits an alert and returns the event of that, or refuses. An empty event
+// means that nothing changed.
 type AlertChange = func(a *agency.Alert) (agency.EventType, error)
 
 // Acknowledge returns the change by which a user or an agent acknowledges an alert.

@@ -105,7 +105,7 @@ func (w *Watchdog) stuck(s *Settings, worker *Worker, open []agency.Alert, now t
 	if wait := s.Poll - w.Elapsed(q.measuredAt); q.measuredAt.IsZero() || wait <= 0 {
 		activity := w.Runs.Activity(worker)
 		before := q.since
-		q.takes(activity, w.Elapsed(q.measuredAt), now)
+		q.measured(activity, w.Elapsed(q.measuredAt), now)
 		if silent = w.Elapsed(q.since); q.since.After(before) {
 			q.stuck = false
 		} else if !q.measuredAt.IsZero() && silent >= timeout {
@@ -180,9 +180,9 @@ func (w *Watchdog) silent(worker *Worker, open []agency.Alert, now time.Time) *i
 	return q
 }
 
-// takes ends the inactivity and begins another if a measurement shows work: by changed files, or by
+// measured ends the inactivity and begins another if a measurement shows work: by changed files, or by
 // the processor time used in passed, the time since the previous measurement.
-func (q *inactivity) takes(activity agency.Activity, passed time.Duration, now time.Time) {
+func (q *inactivity) measured(activity agency.Activity, passed time.Duration, now time.Time) {
 	measured := !q.measuredAt.IsZero()
 	switch files := activity.FilesAt; {
 	case measured && float64(activity.CPU-q.activity.CPU) > busyCPU*float64(passed):

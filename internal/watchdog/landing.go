@@ -16,14 +16,14 @@ type LandingCondition struct {
 	Kind    agency.AlertKind
 	Cause   string
 	Entry   *agency.QueueEntry
-	Command string    // that has the landing continue
+	Command string    // the command that lets the landing continue
 	At      time.Time // when it begins to hold; zero is at once
 }
 
 // LandingAlarms returns the conditions of the entries of a run in landing queues, the oldest first.
-// An agent that was asked to mend its work has TurnEndedTimeout to begin, and so has the queue to
-// see what it did. Users know of what they held by hand, and of what was so when they removed the
-// run.
+// An agent that was asked to mend its work has TurnEndedTimeout to begin, and the queue has as long to
+// see what it did. There are no conditions for what users know: entries that they held by hand, and
+// entries that have not changed since they removed the run.
 func LandingAlarms(r *agency.Run, s agency.Status, entries []agency.QueueEntry) []LandingCondition {
 	conditions := []LandingCondition{}
 	if r.MergedAt != nil || r.Abandoned {
@@ -58,9 +58,9 @@ func LandingAlarms(r *agency.Run, s agency.Status, entries []agency.QueueEntry) 
 	return conditions
 }
 
-// unsolved returns the condition of an entry whose agent is asked to mend its work, which has a
-// kind; without one, the agent is at work or will be.
-func unsolved(r *agency.Run, s agency.Status, e *agency.QueueEntry, is agency.AlertKind) (kind agency.AlertKind, command string, at time.Time) {
+// unsolved returns the condition of an entry whose agent is asked to mend its work: of the kind wanted, or
+// without a kind while the agent is at work or about to begin.
+func unsolved(r *agency.Run, s agency.Status, e *agency.QueueEntry, wanted agency.AlertKind) (kind agency.AlertKind, command string, at time.Time) {
 	command = "agency attach " + r.Ref()
 	if r.Attempt.State.Final() {
 		command = "agency queue explain " + r.Ref()
@@ -69,12 +69,12 @@ func unsolved(r *agency.Run, s agency.Status, e *agency.QueueEntry, is agency.Al
 	case agency.AskedNot, agency.AskedRun:
 		return "", "", at
 	case agency.AskedUser:
-		return is, command, at
+		return wanted, command, at
 	case agency.AskedMessage, agency.AskedResume:
 	}
 	switch s.Label {
 	case agency.Working, agency.Active, agency.LabelQueued, agency.Stalled, agency.NeedsInput, agency.Blocked:
-		return "", "", at // or it has an alert as a worker
+		return "", "", at // at work, or with an alert as a worker
 	default:
 	}
 	at = e.ChangedAt
@@ -83,7 +83,7 @@ func unsolved(r *agency.Run, s agency.Status, e *agency.QueueEntry, is agency.Al
 			at = *began
 		}
 	}
-	return is, command, at.Add(TurnEndedTimeout)
+	return wanted, command, at.Add(TurnEndedTimeout)
 }
 
 // lookAtLandings updates the episodes about the landings of a run, and returns when a condition or
@@ -127,8 +127,9 @@ func (w *Watchdog) lookAtLandings(ctx context.Context, worker *Worker, condition
 }
 
 // addWaiting adds the conditions of entries whose queue has waited for the user since
-// TurnEndedTimeout: a file in the way, checks that are not trusted, a branch that does not pass
-// itself. The note of a queue is no event of a run, so these entries are looked at again and again.
+// TurnEndedTimeout: for a file in the way, checks that are not trusted, or a branch that does not pass
+// its own checks. The note of a queue changes without an event of a run, so addWaiting also adds a
+// condition without a kind, which makes the watchdog look again.
 func (w *Watchdog) addWaiting(ctx context.Context, conditions []LandingCondition, r *agency.Run, entries []agency.QueueEntry, now time.Time) ([]LandingCondition, error) {
 	if r.MergedAt != nil || r.Abandoned {
 		return conditions, nil
@@ -181,7 +182,7 @@ func (w *Watchdog) oncePerBranch(ctx context.Context, conditions []LandingCondit
 	return conditions, nil
 }
 
-// waitsForBranch reports whether an entry waits for what all of its queue waits for.
+// waitsForBranch reports whether an entry waits because of its branch, as all entries of its queue do.
 func waitsForBranch(e *agency.QueueEntry) bool {
 	return e.State.Moving() || e.State == agency.EntryHeld && e.HeldFor == agency.HeldForTarget
 }
@@ -190,8 +191,8 @@ func (w *Watchdog) remindLanding(ctx context.Context, a *agency.Alert, worker *W
 	return w.remind(ctx, a, now, func(notifying *agency.Alert) ([]string, error) { return w.Sink.Deliver(ctx, notifying, worker) })
 }
 
-// alertLanding opens the episode of a condition, or reopens it when the agent stirred meanwhile.
-// What only a user may do goes to the user at once.
+// alertLanding opens the episode of a condition, or reopens it when the agent worked meanwhile.
+// A condition that only a user may end goes to the user at once.
 func (w *Watchdog) alertLanding(ctx context.Context, worker *Worker, c *LandingCondition, now time.Time) (*agency.Alert, error) {
 	r := worker.Run
 	data, err := json.Marshal(map[string]any{
