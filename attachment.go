@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// AttachmentsLimit is how many bytes the files that are attached to one message have together.
+// AttachmentsLimit is the most bytes that the files attached to one message may have together.
 const AttachmentsLimit = 16 << 20
 
-// mostAttachments is how many files a message has at most.
+// mostAttachments is how many files may be attached to a message.
 const mostAttachments = 32
 
-// attachmentNameLimit is how long the name of an attached file is in the worktree, in bytes.
+// attachmentNameLimit is the longest name that an attached file gets in the worktree, in bytes.
 const attachmentNameLimit = 120
 
 // Attachment is a file that comes with a message to an agent.

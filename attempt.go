@@ -166,8 +166,8 @@ type Exit struct {
 	Limits *LimitUse `json:"limits,omitempty"`
 }
 
-// EndNote is why an attempt ended, where its exit status does not tell. What carries the agent
-// outside of its sandbox leaves it in the file EndNoteFile of the attempt's folder.
+// EndNote is why an attempt ended, where its exit status does not tell. The process outside of the sandbox
+// that stands for the agent writes it into the file EndNoteFile of the attempt's folder.
 type EndNote struct {
 	Code  Code   `json:"code"`
 	Words string `json:"words"`

@@ -22,7 +22,7 @@ const FlaggedByChecks = "checks"
 // FlaggedByLanding is Flag.By of a run whose landing was refused by a conflict.
 const FlaggedByLanding = "landing"
 
-// DefaultCheckTimeout is how long a check may take whose configuration does not say it.
+// DefaultCheckTimeout is the timeout of a check whose configuration has none.
 const DefaultCheckTimeout = 20 * time.Minute
 
 // Hash returns the hash of what agency does for the check: it depends on the check itself and on

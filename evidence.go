@@ -26,7 +26,7 @@ func Sources() []Source {
 	return []Source{FromProtocol, FromHook, FromStream, FromSession, FromTranscript, FromReport, FromTitle, FromScreen, FromOutput}
 }
 
-// Signal is what a piece of evidence shows of the agent.
+// Signal is what a piece of evidence shows about the agent.
 type Signal string
 
 // The signals. Their effects on the agent's state are in status.Observe. Evidence of some has more
@@ -55,7 +55,7 @@ const (
 	SignalPrinted     Signal = "printed"      // an output line matches one of the user's patterns; its event is again while the line before still holds
 	SignalRefused     Signal = "refused"      // the agent made a request that this version does not know and refuses
 	SignalTodos       Signal = "todos"        // the agent changed the list that it keeps of its work
-	SignalQueue       Signal = "queue"        // the messages that the agent has not begun with are others
+	SignalQueue       Signal = "queue"        // the list of messages with which the agent has not begun changed
 	SignalSaid        Signal = "said"         // the user said something to the agent in its terminal: Said
 	SignalUnknown     Signal = "unknown"      // an event that this version does not know
 )
@@ -63,8 +63,8 @@ const (
 // EventContinued is the Event of an output line that continues the lines printed before it.
 const EventContinued = "again"
 
-// EventLost is the Event of evidence in the place of other evidence that the disk got back before agency
-// read it.
+// EventLost is the Event of evidence that stands for other evidence: agency freed the disk space of that
+// before reading it.
 const EventLost = "evidence that was dropped before agency read it"
 
 // EventComplete is the Event of screen evidence that holds the whole text of a dialog.

@@ -22,8 +22,7 @@ const Daemon = "agency"
 // one replaces one that was not acknowledged.
 const StatusUpdate = "status.update"
 
-// IsReport reports whether a type is that of the messages by which an owner hears the state of its
-// worker.
+// IsReport reports whether messages of a type tell an owner the state of its worker.
 func IsReport(kind string) bool {
 	return kind == StatusUpdate || kind == "task.complete" || kind == "task.failed"
 }

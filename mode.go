@@ -82,16 +82,16 @@ type Saying struct {
 	By       string   `json:"by"` // who says it: "user", UserTerminal, or a run
 }
 
-// UserTerminal is who says what the user types into the agent's own terminal.
+// UserTerminal is the sender of what the user types into the agent's own terminal.
 const UserTerminal = "user-terminal"
 
-// Door is where the agent's own terminal joins a conversation, once and soon.
+// Door is where the agent's own terminal can join a conversation, once and within a limited time.
 type Door struct {
 	Socket       string `json:"socket"` // a unix socket, absolute
 	Conversation string `json:"conversation"`
 }
 
-// Said is what the record keeps of something that was said to an agent: not the words.
+// Said is what the record keeps of a Saying. It does not have the text.
 type Said struct {
 	Kind      SayingKind `json:"says"`
 	ID        string     `json:"id"`
@@ -105,7 +105,7 @@ type Said struct {
 	Message   string     `json:"message,omitempty"` // that was taken back
 }
 
-// Said returns what the record keeps of it.
+// Said returns what the record keeps of the saying.
 func (s *Saying) Said(confirmed bool) Said {
 	said := Said{Kind: s.Kind, ID: s.ID, By: s.By, Confirmed: confirmed}
 	switch s.Kind {
@@ -120,7 +120,7 @@ func (s *Saying) Said(confirmed bool) Said {
 	return said
 }
 
-// SayingKind is what kind of thing agency says to an agent.
+// SayingKind is the kind of a Saying.
 type SayingKind string
 
 // The kinds.
@@ -128,11 +128,11 @@ const (
 	SaysMessage   SayingKind = "message"
 	SaysAnswer    SayingKind = "answer"
 	SaysInterrupt SayingKind = "interrupt"
-	SaysSetting   SayingKind = "setting" // that it uses another model, or permission mode
+	SaysSetting   SayingKind = "setting" // to use another model or permission mode
 	SaysTakeBack  SayingKind = "take_back"
 )
 
-// Setting is what a living agent can be told to change.
+// Setting names a setting that can be changed while the agent lives.
 type Setting string
 
 // The settings.

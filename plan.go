@@ -203,7 +203,7 @@ func (p *Plan) Hash() string {
 		OnFailure   OnFailure      `json:"on_failure"`
 		Agents      []PlanAgent    `json:"agents"`
 	}{p.Name, "", p.Base, p.MaxParallel, p.Limits, p.OnFailure, agents})
-	// Plans of before there were limits keep their hashes. In a text the quotes would be escaped.
+	// Plans from before limits existed keep their hashes. In a text the quotes would be escaped.
 	text = bytes.ReplaceAll(text, []byte(`"resources":{},`), nil)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

@@ -68,7 +68,7 @@ type Devcontainer struct {
 	Ignored    []string // keys that agency does not follow
 }
 
-// BuiltImages is what the names of the images that agency builds begin with.
+// BuiltImages begins the names of the images that agency builds.
 const BuiltImages = "agency-devcontainer:"
 
 // ImageBuild is an image to be built.

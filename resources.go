@@ -92,7 +92,7 @@ const (
 	LimitOpenFiles LimitName = "open_files" // open files of each process
 )
 
-// AnyAmount returns resources without a limit, whatever else is configured.
+// AnyAmount returns resources without limits, whatever is configured.
 func AnyAmount() Resources {
 	return Resources{Memory: Unlimited, Pids: Unlimited, CPUs: Unlimited, Disk: Unlimited, Tmp: Unlimited, OpenFiles: Unlimited}
 }
@@ -102,8 +102,8 @@ func LimitNames() []LimitName {
 	return []LimitName{LimitMemory, LimitPids, LimitCPUs, LimitDisk, LimitTmp, LimitOpenFiles}
 }
 
-// Put sets a limit to a value as users write it; an empty one leaves the choice open. The error continues a sentence that begins with the
-// limit.
+// Put sets a limit to a value as users write it; an empty value leaves the choice open. The error continues
+// a sentence that begins with the limit.
 func (r *Resources) Put(name LimitName, text string) error {
 	next := *r
 	var err error
@@ -299,8 +299,8 @@ func (r ReachedLimit) String() string {
 }
 
 // Cause returns the reached limit that explains the failure of an attempt; nil when none does.
-// Without memory the kernel kills, and a full disk makes agency end the attempt; what else a program
-// cannot have it is told itself, and may do without.
+// The kernel kills a program that has no more memory, and agency ends an attempt whose disk is full. A
+// program learns of all other limits by errors, and may continue without what it asked for.
 func (u *LimitUse) Cause(by EndedBy) *ReachedLimit {
 	if u == nil {
 		return nil

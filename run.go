@@ -63,8 +63,8 @@ type Input struct {
 	SHA256 string `json:"sha256"` // of its content, in hex
 }
 
-// TaskFile is the file of a run's directory that holds the run's task, and of an attempt's that
-// holds what the attempt was asked beyond it.
+// TaskFile is the file in a run's directory with the task of the run, and the file in an attempt's
+// directory with what the attempt was asked in addition.
 const TaskFile = "prompt.md"
 
 // Run is the durable record of one task given to one agent: a worktree, a branch, a run directory,

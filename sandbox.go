@@ -36,8 +36,8 @@ func SandboxLevels() []SandboxLevel {
 // Confines reports whether a level keeps the agent from the user's files and processes.
 func (l SandboxLevel) Confines() bool { return l != "" && l != SandboxWorktree }
 
-// Shares reports whether an agent at a level is in the machine's own file system and repository,
-// where rules of the kernel keep it from what it must not have.
+// Shares reports whether an agent at a level is in the machine's own file system and repository, where
+// rules of the kernel refuse what it must not reach.
 func (l SandboxLevel) Shares() bool {
 	return l == SandboxLandlock || l == SandboxProcess && runtime.GOOS == "darwin"
 }
@@ -294,7 +294,7 @@ type SandboxState struct {
 	Set   []string // NAME=value that it needs in a sandbox
 }
 
-// Confinement is what a sandbox has to know of an attempt.
+// Confinement is what a sandbox has to know about an attempt.
 type Confinement struct {
 	Sandbox  Sandbox
 	Settings SandboxSettings
@@ -386,9 +386,9 @@ func Entries(grants []Grant) []string {
 // MostRefusals is how many hosts the record of an attempt names as refused.
 const MostRefusals = 50
 
-// PrivateGit is the git directory of an agent in a sandbox: it stands in the place of the
-// repository's, whose objects it borrows. At a level that shares there is none, and the agent writes
-// some folders of the repository's.
+// PrivateGit is the git directory of an agent in a sandbox. It stands in the place of the repository's
+// git directory, and borrows its objects. A level that shares has none: the agent writes some folders of
+// the repository's git directory.
 type PrivateGit struct {
 	Dir       string   // holds the agent's refs and new objects
 	CommonDir string   // the repository's, in whose place it stands

@@ -46,7 +46,7 @@ func (s *Screen) Stamp() {
 	s.Revision = ""
 	text, err := json.Marshal(s)
 	if err != nil {
-		return // there is nothing in a screen that cannot be encoded
+		return // never: a screen can always be encoded
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(text)

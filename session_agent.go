@@ -164,7 +164,7 @@ func (a *AgentAddress) Unbegun() *Error {
 	}
 	err := Errorf(CodeRunNotFound, text, a.Agent, a.Session).WithHint("why: agency session show %s", a.Session)
 	if mayBegin {
-		// With the id of the session it means the same agent for ever.
+		// With the id of the session, the address always means the same agent.
 		return err.WithDetail(detailAgent, string(a.Session)+"/"+a.Agent)
 	}
 	return err

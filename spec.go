@@ -191,7 +191,7 @@ const (
 	mostTags   = 64
 )
 
-// checkRunner checks what is said of the runner, and whether a runner of its kind can take it.
+// checkRunner checks the choice of the runner, and whether a runner of its kind can take the settings.
 func (s *Spec) checkRunner() error {
 	bad := func(format string, args ...any) *Error { return Errorf(CodeSpecInvalid, format, args...) }
 	if s.Runner.Kind == "" {
