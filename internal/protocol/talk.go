@@ -177,14 +177,7 @@ func (t *Talk) apply(e *Event) []agency.Evidence {
 		}
 		return one(agency.Evidence{Signal: agency.SignalToolStarted, ID: e.ID, Tool: e.Tool, Text: e.Text})
 	case ToolEnded:
-		delete(t.Tools, e.ID)
-		ended := one(agency.Evidence{Signal: agency.SignalToolEnded, ID: e.ID})
-		isLost := func(todo Todo) bool { return e.Failed && e.ID != "" && todo.ID == "" && todo.Call == e.ID } // the failed call was to add it
-		if slices.ContainsFunc(t.Todos, isLost) {
-			t.Todos = slices.DeleteFunc(t.Todos, isLost)
-			ended = append(ended, todosEvidence(t.Todos))
-		}
-		return ended
+		return t.toolEnded(e)
 	case Asked:
 		r := e.Request
 		if !t.addRequest(r) {
@@ -203,15 +196,7 @@ func (t *Talk) apply(e *Event) []agency.Evidence {
 	case Retrying:
 		return one(agency.Evidence{Signal: agency.SignalRetrying, Class: e.Class, Text: e.Text})
 	case Planned:
-		if e.Subagent != "" {
-			return nil // a subagent has a list of its own
-		}
-		before := recorded(t.Todos)
-		t.Todos = planned(t.Todos, e)
-		if slices.Equal(recorded(t.Todos), before) {
-			return nil
-		}
-		return one(todosEvidence(t.Todos))
+		return t.plan(e)
 	case Ended:
 		return t.end(e)
 	default:
@@ -234,6 +219,31 @@ func (t *Talk) session(e *Event) []agency.Evidence {
 		return nil
 	}
 	return evidence
+}
+
+// toolEnded ends a tool call. A failed call has not added a step to the list of the agent's work.
+func (t *Talk) toolEnded(e *Event) []agency.Evidence {
+	delete(t.Tools, e.ID)
+	evidence := []agency.Evidence{{Signal: agency.SignalToolEnded, ID: e.ID}}
+	isLost := func(todo Todo) bool { return e.Failed && e.ID != "" && todo.ID == "" && todo.Call == e.ID }
+	if slices.ContainsFunc(t.Todos, isLost) {
+		t.Todos = slices.DeleteFunc(t.Todos, isLost)
+		evidence = append(evidence, todosEvidence(t.Todos))
+	}
+	return evidence
+}
+
+// plan changes the list of the agent's work. A subagent has a list of its own, which is not kept.
+func (t *Talk) plan(e *Event) []agency.Evidence {
+	if e.Subagent != "" {
+		return nil
+	}
+	before := recorded(t.Todos)
+	t.Todos = planned(t.Todos, e)
+	if slices.Equal(recorded(t.Todos), before) {
+		return nil
+	}
+	return []agency.Evidence{todosEvidence(t.Todos)}
 }
 
 // close ends a request: the agent took an answer to it, or withdrew it.
