@@ -288,7 +288,7 @@ type SandboxState struct {
 	Read  []string // credentials, and the user's settings
 	Write []string // folders of the agent's own, which are made when they are missing
 	Own   []string // folders in whose place a run has its own, which its attempts share
-	Copy  []string // files that the program rewrites: each attempt gets copies, and yours stay
+	Copy  []string // files that the program rewrites: each attempt gets copies, and the originals stay
 	Env   []string // patterns of the names of the variables that it reads
 	Hosts []string // that it cannot work without
 	Set   []string // NAME=value that it needs in a sandbox
