@@ -138,7 +138,7 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 			return err
 		}
 	}
-	if err := s.planImage(ctx, p, commit); err != nil {
+	if err := s.images.choose(ctx, p, commit); err != nil {
 		return err
 	}
 	s.takeStandby(ctx, p, commit)

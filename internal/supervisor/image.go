@@ -14,7 +14,16 @@ import (
 
 	"agency"
 	"agency/internal/file"
+	"agency/internal/supervisor/keyed"
 )
+
+// images finds and builds the images of runs in containers.
+type images struct {
+	projects *Projects
+	git      Git
+	sandbox  Sandbox
+	building keyed.Locks // by the name of the image
+}
 
 // ParseDevcontainer parses a devcontainer.json, which error messages name by path.
 type ParseDevcontainer func(path string, data []byte) (*agency.Devcontainer, error)
@@ -48,14 +57,14 @@ func (ps *Projects) devcontainer(ctx context.Context, repo agency.Repo, commit s
 	return &devcontainer{*d, data}, nil
 }
 
-// planImage finds the image of a run in a container, and builds it where the repository says how. The
+// choose gives a run in a container its image, and builds that where the repository says how. The
 // first of these decides: the spec, agency.toml, devcontainer.json, and the user's configuration.
-func (s *Supervisor) planImage(ctx context.Context, p *NewRun, commit string) error {
+func (im *images) choose(ctx context.Context, p *NewRun, commit string) error {
 	if p.Spec.Sandbox != agency.SandboxContainer {
 		return nil
 	}
 	if p.AskedBy != nil {
-		return s.imageInside(ctx, p)
+		return im.chooseInside(ctx, p)
 	}
 	p.ports = agency.NewPorts(p.project.Ports)
 	from := "the spec"
@@ -63,7 +72,7 @@ func (s *Supervisor) planImage(ctx context.Context, p *NewRun, commit string) er
 		p.Spec.Image, from = p.project.Image, agency.ProjectFile
 	}
 	if p.Spec.Image == "" {
-		d, err := s.Projects.devcontainer(ctx, p.repo, commit)
+		d, err := im.projects.devcontainer(ctx, p.repo, commit)
 		if err != nil {
 			return err
 		}
@@ -73,13 +82,13 @@ func (s *Supervisor) planImage(ctx context.Context, p *NewRun, commit string) er
 				p.warn(fmt.Sprintf("agency does not follow %s of %s", key, agency.DevcontainerFile))
 			}
 			if d.Dockerfile != "" {
-				return s.buildImage(ctx, p, commit, d)
+				return im.build(ctx, p, commit, d)
 			}
 			p.Spec.Image, from = d.Image, agency.DevcontainerFile
 		}
 	}
 	var err error
-	if p.image, err = s.Sandbox.CheckImage(ctx, p.Env, p.Spec.Image); err != nil {
+	if p.image, err = im.sandbox.CheckImage(ctx, p.Env, p.Spec.Image); err != nil {
 		if from == agency.DevcontainerFile {
 			e := agency.AsError(err)
 			e.Message = from + ": " + e.Message
@@ -155,13 +164,13 @@ func (ps *Projects) checkImage(ctx context.Context, repo agency.Repo, commit str
 	return err
 }
 
-// buildImage gives a run the image that its repository wants to be built, if the user trusts that.
-func (s *Supervisor) buildImage(ctx context.Context, p *NewRun, commit string, d *devcontainer) error {
-	dockerfile, err := s.Projects.trustedDockerfile(ctx, p.repo, commit, d, p.project, trustCommand(p.Spec.BaseRef, p.project.Base))
+// build gives a run the image that its repository wants to be built, if the user trusts that.
+func (im *images) build(ctx context.Context, p *NewRun, commit string, d *devcontainer) error {
+	dockerfile, err := im.projects.trustedDockerfile(ctx, p.repo, commit, d, p.project, trustCommand(p.Spec.BaseRef, p.project.Base))
 	if err != nil {
 		return err
 	}
-	tree, err := s.Git.Folder(ctx, p.repo, commit, d.Context)
+	tree, err := im.git.Folder(ctx, p.repo, commit, d.Context)
 	if err == nil && tree == "" {
 		err = agency.Errorf(agency.CodeConfigInvalid, "%s names the folder %s, which is not in the commit %.12s", agency.DevcontainerFile, d.Context, commit).
 			WithHint("commit it, or mend build.context")
@@ -176,12 +185,12 @@ func (s *Supervisor) buildImage(ctx context.Context, p *NewRun, commit string, d
 	}
 	sum := sha256.Sum256(content)
 	b.Name = agency.BuiltImages + hex.EncodeToString(sum[:8])
-	unlock, err := s.Projects.building.Lock(ctx, b.Name)
+	unlock, err := im.building.Lock(ctx, b.Name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	p.image, err = s.Sandbox.BuildImage(ctx, p.Env, b, func() ([]byte, error) { return s.packContext(ctx, p.repo, tree, dockerfile, d) })
+	p.image, err = im.sandbox.BuildImage(ctx, p.Env, b, func() ([]byte, error) { return im.packContext(ctx, p.repo, tree, dockerfile, d) })
 	if err == nil {
 		p.Spec.Image, p.image.From = b.Name, d.Dockerfile
 	}
@@ -194,12 +203,12 @@ const (
 )
 
 // packContext returns the files that an image is built from, with the Dockerfile that is trusted.
-func (s *Supervisor) packContext(ctx context.Context, repo agency.Repo, tree string, dockerfile []byte, d *devcontainer) ([]byte, error) {
+func (im *images) packContext(ctx context.Context, repo agency.Repo, tree string, dockerfile []byte, d *devcontainer) ([]byte, error) {
 	refuse := func(format string, args ...any) error {
 		return agency.Errorf(agency.CodeConfigInvalid, "the folder %s, of which %s builds an image: "+format, append([]any{d.Context, agency.DevcontainerFile}, args...)...).
 			WithHint("name a folder that has what the Dockerfile needs, as build.context")
 	}
-	data, err := s.Git.Archive(ctx, repo, tree, contextLimit)
+	data, err := im.git.Archive(ctx, repo, tree, contextLimit)
 	if errors.Is(err, file.ErrTooLarge) {
 		return nil, refuse("its files have more than %d bytes", contextLimit)
 	}

@@ -46,9 +46,9 @@ func planInside(project *agency.Project, without string) error {
 		WithHint("go without it: %s; or ask the user to start the run", without)
 }
 
-// imageInside gives a run in a container that an agent in a sandbox asks for the image of the agent's
-// own: another one may hold what the agent cannot read, and building one runs commands outside.
-func (s *Supervisor) imageInside(ctx context.Context, p *NewRun) error {
+// chooseInside is choose for a run that an agent in a sandbox asks for. The run gets the image of the
+// agent itself: another one may hold what the agent cannot read, and building one runs commands outside.
+func (im *images) chooseInside(ctx context.Context, p *NewRun) error {
 	own := p.AskedBy.Attempt.Image
 	switch {
 	case own == nil:
@@ -60,7 +60,7 @@ func (s *Supervisor) imageInside(ctx context.Context, p *NewRun) error {
 	}
 	var err error
 	p.Spec.Image = own.Name
-	if p.image, err = s.Sandbox.CheckImage(ctx, p.Env, own.Name); err == nil {
+	if p.image, err = im.sandbox.CheckImage(ctx, p.Env, own.Name); err == nil {
 		p.image.From = own.From
 	}
 	return err

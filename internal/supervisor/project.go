@@ -13,14 +13,12 @@ import (
 
 // Projects reads the project configuration of repositories, and stores what users trust of it.
 type Projects struct {
-	store   *Records
-	repos   *Repos
-	git     Git
-	harness Harness
-	parse   ParseProject
-
+	store             *Records
+	repos             *Repos
+	git               Git
+	harness           Harness
+	parse             ParseProject
 	parseDevcontainer ParseDevcontainer
-	building          keyed.Locks // on images that are built, by name
 
 	solo keyed.Locks // on starts of runs in repositories that allow one live run, by repository
 }

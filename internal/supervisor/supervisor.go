@@ -298,6 +298,7 @@ type Supervisor struct {
 	Live      *Live
 	Repos     *Repos
 	Projects  *Projects
+	images    *images
 	Work      *Work
 	Inbox     *Inbox
 	Callers   *Callers
@@ -322,6 +323,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.Live = &Live{store: s.Records, runs: map[agency.RunID]*live{}}
 	s.Repos = &Repos{store: s.Records, git: deps.Git, random: deps.Random, home: settings.Home}
 	s.Projects = &Projects{store: s.Records, repos: s.Repos, git: deps.Git, harness: deps.Harness, parse: deps.ParseProject, parseDevcontainer: deps.ParseDevcontainer}
+	s.images = &images{projects: s.Projects, git: deps.Git, sandbox: deps.Sandbox}
 	s.Work = &Work{store: s.Records, repos: s.Repos, git: deps.Git}
 	s.Inbox = &Inbox{store: s.Records, git: deps.Git, now: deps.Now, random: deps.Random}
 	s.Callers = &Callers{store: s.Records}
