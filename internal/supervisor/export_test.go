@@ -24,4 +24,4 @@ func (s *Supervisor) Settle(ctx context.Context, r *agency.Run) error {
 }
 
 // Rescan looks for changes without an event.
-func (s *Supervisor) Rescan() { s.rescan() }
+func (s *Supervisor) Rescan() { s.monitor.rescan() }

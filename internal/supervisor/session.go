@@ -75,6 +75,14 @@ func (e *sessionEnder) kill(ctx context.Context, r *agency.Run) error {
 	return err
 }
 
+// retry ends the sessions that could not be ended before, if there are any.
+func (e *sessionEnder) retry(ctx context.Context) error {
+	if !e.left.Swap(false) {
+		return nil
+	}
+	return e.endLeft(ctx)
+}
+
 // endLeft ends the sessions of killed and removed runs that a stop or a removal could not end,
 // because the daemon died or tmux failed. All other sessions stay.
 func (e *sessionEnder) endLeft(ctx context.Context) error {

@@ -431,53 +431,6 @@ const (
 	reconnect = 300 * time.Millisecond
 )
 
-// reconcile settles every run that is recorded as live.
-func (s *Supervisor) reconcile(ctx context.Context) error {
-	if err := s.Git.FreeClaims(ctx); err != nil {
-		s.Log.Warn("free what killed gits locked", "err", err) // the next git that writes there tries again
-	}
-	runs, err := s.Records.Runs(ctx, agency.Filter{Live: true})
-	if err != nil {
-		return fmt.Errorf("read live runs: %w", err)
-	}
-	for i := range runs {
-		r := &runs[i]
-		alive, err := s.settler.adopt(ctx, r)
-		switch {
-		case err != nil:
-			// One run that cannot be settled must not keep the others unsupervised.
-			s.Log.Error("settle run", "run", r.ID, "err", err)
-			s.settler.track(r)
-			s.life.Go(func() { s.settler.adoptLater(r.ID) })
-		case alive:
-			s.life.Go(func() { s.settler.settleWhenDead(r.ID, reconnect) })
-		}
-		if alive {
-			s.Observer.ReadStatusFiles(r) // before the first answer
-		}
-	}
-	kept, err := s.Records.Runs(ctx, agency.Filter{})
-	if err != nil {
-		return fmt.Errorf("read runs: %w", err)
-	}
-	for i := range kept {
-		if kept[i].Removing != nil {
-			s.life.Go(func() { s.finishRemoval(&kept[i]) })
-		}
-		if kept[i].Attempt.State.Final() {
-			s.settler.removeContainer(&kept[i])
-		}
-		if kept[i].Attempt.State != agency.Failed {
-			continue
-		}
-		if err := s.settler.undoUnstarted(ctx, kept[i].ID); err != nil {
-			s.Log.Error("undo creation", "run", kept[i].ID, "err", err)
-			s.life.Go(func() { s.settler.adoptLater(kept[i].ID) })
-		}
-	}
-	return s.settler.sessions.endLeft(ctx)
-}
-
 // adopt settles a run that an earlier daemon left live, and decides whether its start continues.
 func (s *settler) adopt(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	alive, err = s.settle(ctx, r)

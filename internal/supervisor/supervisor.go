@@ -312,6 +312,7 @@ type Supervisor struct {
 	Wrappers  *Wrappers
 	launcher  *launcher
 	remover   *remover
+	monitor   *monitor
 	Query     *Query
 	Counter   *Counter // a service of its own
 }
@@ -366,6 +367,10 @@ func New(deps Deps, settings Settings) *Supervisor {
 		standbys: s.Standbys, git: deps.Git, tmux: deps.Tmux, harness: deps.Harness, sandbox: deps.Sandbox, attempts: deps.Attempts, scaffold: deps.Scaffold, contract: deps.Contract,
 		runSetup: deps.RunSetup, log: deps.Log, life: s.life,
 	}
+	s.monitor = &monitor{
+		store: s.Records, live: s.Live, observer: s.Observer, views: s.views, settler: s.settler, sessions: s.settler.sessions,
+		tmux: deps.Tmux, watcher: deps.Watcher, interval: s.rescanInterval, log: deps.Log, life: s.life,
+	}
 	s.Query = &Query{
 		store: s.Records, live: s.Live, repos: s.Repos, work: s.Work, observer: s.Observer, terminals: s.Terminals, launcher: s.launcher,
 		git: deps.Git, tmux: deps.Tmux, attempts: deps.Attempts, log: deps.Log, rescanInterval: s.rescanInterval,
@@ -392,12 +397,19 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return s.life.Start(ctx, func(background context.Context) error {
 		s.life.ctx = background
 		s.Observer.Start(background)
-		if err := s.reconcile(ctx); err != nil {
+		if err := s.Git.FreeClaims(ctx); err != nil {
+			s.Log.Warn("free what killed gits locked", "err", err) // the next git that writes there tries again
+		}
+		removing, err := s.monitor.reconcile(ctx)
+		if err != nil {
 			return err
 		}
-		s.lookAtWrappers()
-		s.life.Go(s.watch)
-		s.life.Go(s.checkRecords)
+		for _, r := range removing {
+			s.life.Go(func() { s.finishRemoval(r) })
+		}
+		s.monitor.lookAtWrappers()
+		s.life.Go(s.monitor.watch)
+		s.life.Go(s.monitor.checkRecords)
 		s.Standbys.Load(ctx)
 		s.life.Go(func() { s.Standbys.Run(background) })
 		s.life.Go(func() {
