@@ -1,19 +1,15 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"agency"
-	"agency/internal/file"
 	"agency/internal/handle"
 	"agency/internal/killpoint"
 	"agency/internal/supervisor/standby"
@@ -103,146 +99,6 @@ func (s *Supervisor) createRun(ctx context.Context, p *NewRun) (*agency.Run, err
 	return s.Records.Run(ctx, p.run.ID)
 }
 
-// plan validates a request without creating anything: first what needs no id, then, with the id,
-// what depends on it.
-func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
-	commit, err := s.Projects.commitOf(ctx, p.Place, p.Spec.BaseRef)
-	if err != nil {
-		return err
-	}
-	baseName, err := s.baseName(ctx, p)
-	if err != nil {
-		return err
-	}
-	p.repo, p.project, p.settings = p.Place.Repo, p.Place.project, &p.Settings
-	if err := s.checkRequest(ctx, p); err != nil {
-		return err
-	}
-	if err := s.launcher.planEnv(ctx, p); err != nil {
-		return err
-	}
-	if p.Spec.Name != "" {
-		if err := s.Records.checkNameFree(ctx, p.Spec.Name); err != nil {
-			return err
-		}
-	}
-	if err := s.Repos.admit(ctx, &p.repo, p.Owner); err != nil {
-		return err
-	}
-	if !p.Spec.NoSetup {
-		p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), preparing{
-			where: fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef), env: p.env, level: p.Spec.Sandbox, fromSandbox: p.AskedBy != nil,
-			again: trustCommand(p.Spec.BaseRef, p.project.Base), without: "agency run --no-setup ...",
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if err := s.images.choose(ctx, p, commit); err != nil {
-		return err
-	}
-	s.takeStandby(ctx, p, commit)
-	if err := s.materialise(p, commit, baseName); err != nil {
-		if p.standby != nil {
-			s.Standbys.Return(p.standby)
-		}
-		return err
-	}
-	return nil
-}
-
-// checkRequest checks what a request says against the repository and the machine, and reads the
-// prompt and the inputs.
-func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
-	if err := p.Spec.Validate(); err != nil {
-		return err
-	}
-	if err := s.Repos.refuseOwnTree(p.repo); err != nil {
-		return err
-	}
-	if err := s.Room(); err != nil && (s.Standbys.Clear(ctx) == 0 || s.Room() != nil) {
-		return err
-	}
-	var err error
-	if p.prompt, err = readPrompt(p.Spec.Prompt, cmp.Or(p.repo.Toplevel, p.repo.Root)); err != nil {
-		return err
-	}
-	if err := agency.CheckAttachments(p.Files); err != nil {
-		return err
-	}
-	if p.files = uniqueNames(p.Files); p.Spec.Runner.Kind != agency.Shell {
-		p.prompt = []byte(attached(string(p.prompt), p.files))
-	}
-	if p.Spec.Branch != "" {
-		if err := s.Git.CheckBranch(ctx, p.repo, p.Spec.Branch); err != nil {
-			return err
-		}
-		hides, err := s.hidesRemote(ctx, p)
-		if err != nil {
-			return err
-		}
-		if hides {
-			return agency.Errorf(agency.CodePermissionDenied, "the branch %q of a remote would be hidden by a branch of that name", p.Spec.Branch).WithHint("give another name with --branch")
-		}
-	}
-	if p.inputs, err = fingerprint(p.repo, p.Spec.Inputs); err != nil {
-		return err
-	}
-	if _, err := s.Sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
-		return err
-	}
-	return s.Sandbox.Check(ctx, p.Spec.Sandbox)
-}
-
-// planEnv sets the environment of the runner, finds its program there, and checks tmux.
-func (la *launcher) planEnv(ctx context.Context, p *NewRun) error {
-	p.env, p.set = runnerEnv(p.Env, p.Spec.Env, p.Settings.EnvDeny), names(p.Spec.Env)
-	var err error
-	r := agency.Runner{Kind: p.Spec.Runner.Kind, Name: p.Spec.Runner.Name}
-	if p.Spec.Sandbox == agency.SandboxContainer {
-		return la.checkTmux(ctx) // its program is in the image
-	}
-	if p.Settings.Exec, err = la.harness.FindExec(r, p.Settings.Exec, p.Place.dir, p.env); err != nil {
-		return err
-	}
-	return la.checkTmux(ctx)
-}
-
-// trustCommand returns the command that trusts the setup of a run that starts from base.
-func trustCommand(base, usual string) string {
-	if base == usual || usual == "" && base == "HEAD" {
-		return "agency trust"
-	}
-	return "agency trust --base " + base
-}
-
-// baseName returns what a run records as its base. HEAD is that of the main worktree to everybody who
-// reads it later, so a run that a user starts in another worktree of theirs records the branch there:
-// it is what the run's work lands in.
-func (s *Supervisor) baseName(ctx context.Context, p *NewRun) (string, error) {
-	base := cmp.Or(p.From, p.Spec.BaseRef)
-	if base != "HEAD" {
-		return base, nil
-	}
-	branch, err := s.LinkedBranch(ctx, p.Place.Repo)
-	return cmp.Or(branch, base), err
-}
-
-// LinkedBranch returns the branch of the linked worktree in which a user stands; empty in the main
-// worktree, in that of a run, and on no branch.
-func (s *Supervisor) LinkedBranch(ctx context.Context, at agency.Repo) (string, error) {
-	if at.Toplevel == "" || at.Toplevel == at.Root || s.ownWorktree(at) {
-		return "", nil
-	}
-	return s.Projects.git.BranchAt(ctx, at.Toplevel)
-}
-
-// ownWorktree reports whether a client stands in the worktree of a run.
-func (s *Supervisor) ownWorktree(at agency.Repo) bool {
-	rel, err := filepath.Rel(s.worktreeDir("", ""), at.Toplevel)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // timeout returns how long the steps of a creation may take.
 func (l *launching) timeout() time.Duration {
 	const steps = 10 * time.Minute
@@ -250,75 +106,6 @@ func (l *launching) timeout() time.Duration {
 		return steps + l.setup.SetupTimeout
 	}
 	return steps
-}
-
-// readPrompt reads the task. A path is relative to the caller's worktree.
-func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
-	text := []byte(prompt.Text)
-	if prompt.Path != "" {
-		path := prompt.Path
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(base, path)
-		}
-		var err error
-		if text, err = file.ReadRegular(path, agency.PromptLimit); err != nil {
-			return nil, agency.Errorf(agency.CodeInvalidPath, "read the prompt %s: %w", path, err)
-		}
-	}
-	return text, agency.CheckPrompt(string(text))
-}
-
-// materialise allocates the id and completes everything that depends on it.
-func (s *Supervisor) materialise(p *NewRun, commit, baseName string) error {
-	spec, now := &p.Spec, s.Now()
-	id := p.ID
-	if id == "" {
-		id = agency.NewRunID(now, [10]byte(s.Random.bytes(10)))
-	}
-	p.token = s.Random.token()
-	r := &agency.Run{
-		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,
-		Base: baseName, Commit: commit, Branch: spec.Branch,
-		Worktree: s.worktreeDir(p.repo.Fingerprint, id), Dir: s.runDir(id),
-		Runner:     agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name, Args: orEmpty(spec.Runner.Args)},
-		Model:      spec.Runner.Model,
-		Tags:       orEmpty(spec.Tags),
-		Owner:      p.Owner,
-		MaxMinutes: spec.Limits.MaxMinutes, StallAfterMS: spec.Limits.StallAfterMS, StuckIntervals: spec.Limits.StuckIntervals,
-		Preset: spec.Preset, Sandbox: agency.Sandbox{Level: spec.Sandbox, Network: spec.Network},
-		Resources: spec.Resources,
-	}
-	if p.standby != nil {
-		r.Worktree = p.standby.Worktree
-	}
-	if len(r.Tags) == 0 {
-		r.Tags = []string{"worker"}
-	}
-	if r.Runner.Name == "" {
-		r.Runner.Name = string(r.Runner.Kind)
-	}
-	if host, err := os.Hostname(); err == nil {
-		r.Host = host
-	}
-	first := agency.NewContract(now)
-	r.Attempt = agency.Attempt{
-		Number: 1, State: agency.Queued, CreatedAt: now, Image: p.image, Ports: p.ports,
-		Reported: agency.Observed{Contract: &first, At: now},
-	}
-	mode, err := agency.ChooseMode(spec.Mode, spec.Headless)
-	if err != nil {
-		return err
-	}
-	r.Attempt.SetMode(cmp.Or(mode, agency.ModeTerminal))
-	p.run = r
-	if err := s.launcher.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
-		return err
-	}
-	p.name(s.Random, s.Git, false)
-	if spec.Branch == "" && !strings.HasPrefix(r.Branch, "agency/") {
-		p.warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
-	}
-	return nil
 }
 
 // name gives the run a handle and, unless the user chose a branch, a branch named after it.

@@ -2,17 +2,13 @@ package supervisor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -103,29 +99,6 @@ func (la *launcher) takeSteps(ctx context.Context, l *launching, of string, step
 		done = nil
 		killpoint.At(of, step.name, "recorded")
 	}
-	return nil
-}
-
-// planCommand builds the command line of a queued attempt and sets the conversation and the
-// fingerprint of its run.
-func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
-	r := l.run
-	req := agency.CommandRequest{
-		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Protocol: l.settings.Protocol, Model: r.Model, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode,
-		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
-		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Silent: l.silent, Env: l.env,
-		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
-		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: r.Sandbox.Level,
-	}
-	if resume && r.Attempt.Mode == agency.ModeProtocol {
-		l.resumes = conversation
-	}
-	command, err := la.harness.Build(req)
-	if err != nil {
-		return err
-	}
-	l.hosts = spec.Hosts
-	l.command, r.Attempt.ConversationID, r.ConfigHash = command, command.ConversationID, configHash(&req, &command)
 	return nil
 }
 
@@ -313,23 +286,6 @@ func launchPath(r *agency.Run) string {
 	return filepath.Join(observe.AttemptDir(r.Dir, r.Attempt.Number), "launch.json")
 }
 
-// placesOfGit are the variables that point git to a repository other than that of its working
-// directory. A process that a git hook starts has them, and with them an agent would commit to its
-// caller's worktree.
-var placesOfGit = []string{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_OBJECT_DIRECTORY",
-	"GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
-}
-
-// runnerEnv returns the environment of a runner: the caller's, without tmux, agency's names, git's
-// places and what the configuration denies, plus what the run sets.
-func runnerEnv(caller, set, deny []string) []string {
-	env := agency.Environ(caller).WithoutFunc(func(name string) bool {
-		return strings.HasPrefix(name, "TMUX") || strings.HasPrefix(name, "AGENCY_") || slices.Contains(placesOfGit, name) || denied(name, deny)
-	})
-	return append(env, set...)
-}
-
 // findable returns env with the folder of agency's program at the end of PATH, unless another
 // folder has a program of that name: an agent is asked to call agency, which may not be installed.
 func findable(env []string, program string) []string {
@@ -348,30 +304,6 @@ func findable(env []string, program string) []string {
 	env = slices.Clone(env)
 	env[at] += string(filepath.ListSeparator) + filepath.Dir(program)
 	return env
-}
-
-func denied(name string, patterns []string) bool {
-	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok { // the configuration refuses bad patterns
-			return true
-		}
-	}
-	return false
-}
-
-// configHash returns a fingerprint of what must not change silently between attempts: the runner,
-// its program, its model, and its arguments, both the run's and those of the configuration, which
-// set the sandbox and the tools.
-func configHash(req *agency.CommandRequest, c *agency.Command) string {
-	sum := sha256.New()
-	own := []string{string(req.Runner.Kind), req.Runner.Name, req.Model, c.Argv[0], strconv.FormatBool(req.SkipPermissions)}
-	for _, list := range [][]string{own, req.DefaultArgs, req.Runner.Args} {
-		_, _ = fmt.Fprintf(sum, "%d;", len(list)) // so that moving an argument between lists changes the hash
-		for _, part := range list {
-			_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // checkTmux fails unless tmux is installed and recent enough. It remembers success: starting tmux

@@ -263,6 +263,21 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 		WithHint("move it out first: it would be lost when the run around it is removed")
 }
 
+// LinkedBranch returns the branch of the linked worktree in which a user stands; empty in the main
+// worktree, in that of a run, and on no branch.
+func (s *Supervisor) LinkedBranch(ctx context.Context, at agency.Repo) (string, error) {
+	if at.Toplevel == "" || at.Toplevel == at.Root || s.ownWorktree(at) {
+		return "", nil
+	}
+	return s.Projects.git.BranchAt(ctx, at.Toplevel)
+}
+
+// ownWorktree reports whether a client stands in the worktree of a run.
+func (s *Supervisor) ownWorktree(at agency.Repo) bool {
+	rel, err := filepath.Rel(s.worktreeDir("", ""), at.Toplevel)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // Lock serialises changes to branches and worktrees of a repository, in this process and among all
 // processes that share the data root.
 func (rs *Repos) Lock(ctx context.Context, fingerprint string) (func(), error) {
