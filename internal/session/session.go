@@ -56,7 +56,6 @@ type Runs interface {
 	CreateRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, []string, error)
 	ResumeRun(ctx context.Context, req supervisor.ResumeRequest) (*supervisor.Resumption, error)
 	StopAttempt(ctx context.Context, id agency.RunID, attempt int) error
-	LinkedBranch(ctx context.Context, at agency.Repo) (string, error)
 }
 
 // Query reads runs.
@@ -79,6 +78,9 @@ type Terminals interface {
 // Repos finds the repositories that have runs.
 type Repos interface {
 	At(ctx context.Context, dir string) (agency.Repo, error)
+	// LinkedBranch returns the branch of the linked worktree in which a user stands; empty in the main
+	// worktree, in that of a run, and on no branch.
+	LinkedBranch(ctx context.Context, at agency.Repo) (string, error)
 }
 
 // Projects reads the repositories' configuration of their runs.

@@ -140,7 +140,7 @@ const branchRefs = "refs/heads/"
 // baseAt returns the whole name of the branch, else the commit, of a worktree that is not the main
 // one.
 func (all *Sessions) baseAt(ctx context.Context, repo agency.Repo, dir string) (string, error) {
-	branch, err := all.Runs.LinkedBranch(ctx, repo)
+	branch, err := all.Repos.LinkedBranch(ctx, repo)
 	if err != nil {
 		return "", err
 	}

@@ -155,7 +155,7 @@ func (s *Supervisor) baseName(ctx context.Context, p *NewRun) (string, error) {
 	if base != "HEAD" {
 		return base, nil
 	}
-	branch, err := s.LinkedBranch(ctx, p.Place.Repo)
+	branch, err := s.Repos.LinkedBranch(ctx, p.Place.Repo)
 	return cmp.Or(branch, base), err
 }
 

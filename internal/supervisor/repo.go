@@ -265,16 +265,16 @@ func (rs *Repos) refuseOwnTree(repo agency.Repo) error {
 
 // LinkedBranch returns the branch of the linked worktree in which a user stands; empty in the main
 // worktree, in that of a run, and on no branch.
-func (s *Supervisor) LinkedBranch(ctx context.Context, at agency.Repo) (string, error) {
-	if at.Toplevel == "" || at.Toplevel == at.Root || s.ownWorktree(at) {
+func (rs *Repos) LinkedBranch(ctx context.Context, at agency.Repo) (string, error) {
+	if at.Toplevel == "" || at.Toplevel == at.Root || rs.isRunWorktree(at) {
 		return "", nil
 	}
-	return s.Projects.git.BranchAt(ctx, at.Toplevel)
+	return rs.git.BranchAt(ctx, at.Toplevel)
 }
 
-// ownWorktree reports whether a client stands in the worktree of a run.
-func (s *Supervisor) ownWorktree(at agency.Repo) bool {
-	rel, err := filepath.Rel(s.worktreeDir("", ""), at.Toplevel)
+// isRunWorktree reports whether a client stands in the worktree of a run.
+func (rs *Repos) isRunWorktree(at agency.Repo) bool {
+	rel, err := filepath.Rel(filepath.Join(rs.home, "worktrees"), at.Toplevel)
 	return err == nil && filepath.IsLocal(rel)
 }
 
