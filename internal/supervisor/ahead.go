@@ -14,9 +14,9 @@ import (
 
 // takeStandby takes a worktree that was made ahead, if there is one for a creation. What is done in
 // it of the setup is not done again.
-func (s *Supervisor) takeStandby(ctx context.Context, p *NewRun, commit string) {
-	p.want = standby.Want{Repo: p.repo, Base: p.Spec.BaseRef, Commit: commit, Setup: s.launcher.ahead(p)}
-	if p.standby = s.Standbys.Take(ctx, p.want); p.standby != nil && p.standby.Setup {
+func (pl *planner) takeStandby(ctx context.Context, p *NewRun, commit string) {
+	p.want = standby.Want{Repo: p.repo, Base: p.Spec.BaseRef, Commit: commit, Setup: pl.launcher.ahead(p)}
+	if p.standby = pl.standbys.Take(ctx, p.want); p.standby != nil && p.standby.Setup {
 		p.setup = nil
 	}
 }

@@ -123,9 +123,9 @@ func (la *launcher) gitInside(ctx context.Context, l *launching, dir string) (ag
 
 // checkSandbox returns E_SANDBOX_UNAVAILABLE unless this host can enforce a level. It returns the image
 // of the level container.
-func (s *Supervisor) checkSandbox(ctx context.Context, level agency.SandboxLevel, env agency.Environ, image string) (*agency.Image, error) {
+func (pl *planner) checkSandbox(ctx context.Context, level agency.SandboxLevel, env agency.Environ, image string) (*agency.Image, error) {
 	if level == agency.SandboxContainer {
-		return s.Sandbox.CheckImage(ctx, env, image)
+		return pl.sandbox.CheckImage(ctx, env, image)
 	}
-	return nil, s.Sandbox.Check(ctx, level)
+	return nil, pl.sandbox.Check(ctx, level)
 }

@@ -62,7 +62,7 @@ func (s *Supervisor) CreateRun(ctx context.Context, asked NewRun) (r *agency.Run
 
 func (s *Supervisor) createRun(ctx context.Context, p *NewRun) (*agency.Run, error) {
 	end := trace.Begin(ctx, "plan")
-	err := s.plan(ctx, p)
+	err := s.planner.planRun(ctx, p)
 	end()
 	if err != nil {
 		return nil, err

@@ -489,7 +489,7 @@ func TestHandleClash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	drawn := 0
-	w.sup.Random = func(b []byte) {
+	w.random = func(b []byte) {
 		_, _ = rand.Read(b)
 		if len(b) == 2 { // a hash
 			if drawn++; drawn <= 3 {

@@ -25,11 +25,11 @@ func (ps *Projects) LocateInside(ctx context.Context, by *agency.Run, base strin
 }
 
 // hidesRemote reports whether a branch has the name by which git knows one of a remote.
-func (s *Supervisor) hidesRemote(ctx context.Context, p *NewRun) (bool, error) {
+func (pl *planner) hidesRemote(ctx context.Context, p *NewRun) (bool, error) {
 	if p.AskedBy == nil || p.Spec.Branch == "" {
 		return false, nil
 	}
-	_, err := s.Git.ResolveCommit(ctx, p.repo.Root, "refs/remotes/"+p.Spec.Branch)
+	_, err := pl.git.ResolveCommit(ctx, p.repo.Root, "refs/remotes/"+p.Spec.Branch)
 	if agency.IsCode(err, agency.CodeBadRef) {
 		return false, nil
 	}

@@ -12,40 +12,61 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"agency"
 	"agency/internal/file"
 	"agency/internal/supervisor/observe"
+	"agency/internal/supervisor/standby"
 )
 
-// plan validates a request without creating anything: first what needs no id, then, with the id,
+// planner decides what can be decided about an attempt before the attempt is recorded: it checks the
+// request, and completes it up to the command line of the agent.
+type planner struct {
+	store    *Records
+	repos    *Repos
+	projects *Projects
+	images   *images
+	standbys *standby.Pool
+	launcher *launcher
+	git      Git
+	harness  Harness
+	sandbox  Sandbox
+	random   Random
+	room     func() error // as in Deps
+	home     string       // data root
+	hook     []string     // as in Settings
+	now      func() time.Time
+}
+
+// planRun validates a request without creating anything: first what needs no id, then, with the id,
 // what depends on it.
-func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
-	commit, err := s.Projects.commitOf(ctx, p.Place, p.Spec.BaseRef)
+func (pl *planner) planRun(ctx context.Context, p *NewRun) error {
+	commit, err := pl.projects.commitOf(ctx, p.Place, p.Spec.BaseRef)
 	if err != nil {
 		return err
 	}
-	baseName, err := s.baseName(ctx, p)
+	baseName, err := pl.baseName(ctx, p)
 	if err != nil {
 		return err
 	}
 	p.repo, p.project, p.settings = p.Place.Repo, p.Place.project, &p.Settings
-	if err := s.checkRequest(ctx, p); err != nil {
+	if err := pl.checkRequest(ctx, p); err != nil {
 		return err
 	}
-	if err := s.launcher.planEnv(ctx, p); err != nil {
+	if err := pl.planEnv(ctx, p); err != nil {
 		return err
 	}
 	if p.Spec.Name != "" {
-		if err := s.Records.checkNameFree(ctx, p.Spec.Name); err != nil {
+		if err := pl.store.checkNameFree(ctx, p.Spec.Name); err != nil {
 			return err
 		}
 	}
-	if err := s.Repos.admit(ctx, &p.repo, p.Owner); err != nil {
+	if err := pl.repos.admit(ctx, &p.repo, p.Owner); err != nil {
 		return err
 	}
 	if !p.Spec.NoSetup {
-		p.setup, err = s.Projects.planSetup(ctx, p.repo, p.project, s.Projects.inCommit(ctx, p.repo, commit), preparing{
+		p.setup, err = pl.projects.planSetup(ctx, p.repo, p.project, pl.projects.inCommit(ctx, p.repo, commit), preparing{
 			where: fmt.Sprintf("the commit %.12s (%s)", commit, p.Spec.BaseRef), env: p.env, level: p.Spec.Sandbox, fromSandbox: p.AskedBy != nil,
 			again: trustCommand(p.Spec.BaseRef, p.project.Base), without: "agency run --no-setup ...",
 		})
@@ -53,13 +74,13 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 			return err
 		}
 	}
-	if err := s.images.choose(ctx, p, commit); err != nil {
+	if err := pl.images.choose(ctx, p, commit); err != nil {
 		return err
 	}
-	s.takeStandby(ctx, p, commit)
-	if err := s.materialise(p, commit, baseName); err != nil {
+	pl.takeStandby(ctx, p, commit)
+	if err := pl.materialise(p, commit, baseName); err != nil {
 		if p.standby != nil {
-			s.Standbys.Return(p.standby)
+			pl.standbys.Return(p.standby)
 		}
 		return err
 	}
@@ -68,14 +89,14 @@ func (s *Supervisor) plan(ctx context.Context, p *NewRun) error {
 
 // checkRequest checks what a request says against the repository and the machine, and reads the
 // prompt and the inputs.
-func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
+func (pl *planner) checkRequest(ctx context.Context, p *NewRun) error {
 	if err := p.Spec.Validate(); err != nil {
 		return err
 	}
-	if err := s.Repos.refuseOwnTree(p.repo); err != nil {
+	if err := pl.repos.refuseOwnTree(p.repo); err != nil {
 		return err
 	}
-	if err := s.Room(); err != nil && (s.Standbys.Clear(ctx) == 0 || s.Room() != nil) {
+	if err := pl.room(); err != nil && (pl.standbys.Clear(ctx) == 0 || pl.room() != nil) {
 		return err
 	}
 	var err error
@@ -89,10 +110,10 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 		p.prompt = []byte(attached(string(p.prompt), p.files))
 	}
 	if p.Spec.Branch != "" {
-		if err := s.Git.CheckBranch(ctx, p.repo, p.Spec.Branch); err != nil {
+		if err := pl.git.CheckBranch(ctx, p.repo, p.Spec.Branch); err != nil {
 			return err
 		}
-		hides, err := s.hidesRemote(ctx, p)
+		hides, err := pl.hidesRemote(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -103,10 +124,10 @@ func (s *Supervisor) checkRequest(ctx context.Context, p *NewRun) error {
 	if p.inputs, err = fingerprint(p.repo, p.Spec.Inputs); err != nil {
 		return err
 	}
-	if _, err := s.Sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
+	if _, err := pl.sandbox.Limits(p.Spec.Sandbox, p.Spec.Resources); err != nil {
 		return err
 	}
-	return s.Sandbox.Check(ctx, p.Spec.Sandbox)
+	return pl.sandbox.Check(ctx, p.Spec.Sandbox)
 }
 
 // readPrompt reads the task. A path is relative to the caller's worktree.
@@ -126,17 +147,17 @@ func readPrompt(prompt agency.SpecPrompt, base string) ([]byte, error) {
 }
 
 // planEnv sets the environment of the runner, finds its program there, and checks tmux.
-func (la *launcher) planEnv(ctx context.Context, p *NewRun) error {
+func (pl *planner) planEnv(ctx context.Context, p *NewRun) error {
 	p.env, p.set = runnerEnv(p.Env, p.Spec.Env, p.Settings.EnvDeny), names(p.Spec.Env)
 	var err error
 	r := agency.Runner{Kind: p.Spec.Runner.Kind, Name: p.Spec.Runner.Name}
 	if p.Spec.Sandbox == agency.SandboxContainer {
-		return la.checkTmux(ctx) // its program is in the image
+		return pl.launcher.checkTmux(ctx) // its program is in the image
 	}
-	if p.Settings.Exec, err = la.harness.FindExec(r, p.Settings.Exec, p.Place.dir, p.env); err != nil {
+	if p.Settings.Exec, err = pl.harness.FindExec(r, p.Settings.Exec, p.Place.dir, p.env); err != nil {
 		return err
 	}
-	return la.checkTmux(ctx)
+	return pl.launcher.checkTmux(ctx)
 }
 
 // trustCommand returns the command that trusts the setup of a run that starts from base.
@@ -150,27 +171,27 @@ func trustCommand(base, usual string) string {
 // baseName returns what a run records as its base. HEAD is that of the main worktree to everybody who
 // reads it later, so a run that a user starts in another worktree of theirs records the branch there:
 // it is what the run's work lands in.
-func (s *Supervisor) baseName(ctx context.Context, p *NewRun) (string, error) {
+func (pl *planner) baseName(ctx context.Context, p *NewRun) (string, error) {
 	base := cmp.Or(p.From, p.Spec.BaseRef)
 	if base != "HEAD" {
 		return base, nil
 	}
-	branch, err := s.Repos.LinkedBranch(ctx, p.Place.Repo)
+	branch, err := pl.repos.LinkedBranch(ctx, p.Place.Repo)
 	return cmp.Or(branch, base), err
 }
 
 // materialise allocates the id and completes everything that depends on it.
-func (s *Supervisor) materialise(p *NewRun, commit, baseName string) error {
-	spec, now := &p.Spec, s.Now()
+func (pl *planner) materialise(p *NewRun, commit, baseName string) error {
+	spec, now := &p.Spec, pl.now()
 	id := p.ID
 	if id == "" {
-		id = agency.NewRunID(now, [10]byte(s.Random.bytes(10)))
+		id = agency.NewRunID(now, [10]byte(pl.random.bytes(10)))
 	}
-	p.token = s.Random.token()
+	p.token = pl.random.token()
 	r := &agency.Run{
 		ID: id, Name: spec.Name, Type: spec.Type, Repo: p.repo,
 		Base: baseName, Commit: commit, Branch: spec.Branch,
-		Worktree: s.worktreeDir(p.repo.Fingerprint, id), Dir: s.runDir(id),
+		Worktree: filepath.Join(pl.home, "worktrees", p.repo.Fingerprint, string(id)), Dir: filepath.Join(pl.home, "runs", string(id)),
 		Runner:     agency.Runner{Kind: spec.Runner.Kind, Name: spec.Runner.Name, Args: orEmpty(spec.Runner.Args)},
 		Model:      spec.Runner.Model,
 		Tags:       orEmpty(spec.Tags),
@@ -202,10 +223,10 @@ func (s *Supervisor) materialise(p *NewRun, commit, baseName string) error {
 	}
 	r.Attempt.SetMode(cmp.Or(mode, agency.ModeTerminal))
 	p.run = r
-	if err := s.launcher.planCommand(&p.launching, spec, s.Random.uuid(), false); err != nil {
+	if err := pl.planCommand(&p.launching, spec, pl.random.uuid(), false); err != nil {
 		return err
 	}
-	p.name(s.Random, s.Git, false)
+	p.name(pl.random, pl.git, false)
 	if spec.Branch == "" && !strings.HasPrefix(r.Branch, "agency/") {
 		p.warn(fmt.Sprintf("a branch called agency is in the way of agency/%s, so the run's branch is %s", r.Handle, r.Branch))
 	}
@@ -214,19 +235,19 @@ func (s *Supervisor) materialise(p *NewRun, commit, baseName string) error {
 
 // planCommand builds the command line of a queued attempt and sets the conversation and the
 // fingerprint of its run.
-func (la *launcher) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
+func (pl *planner) planCommand(l *launching, spec *agency.Spec, conversation string, resume bool) error {
 	r := l.run
 	req := agency.CommandRequest{
 		Runner: r.Runner, Exec: l.settings.Exec, DefaultArgs: l.settings.DefaultArgs, Protocol: l.settings.Protocol, Model: r.Model, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode,
 		PromptFile: filepath.Join(r.Worktree, agency.PromptFile), Worktree: r.Worktree,
 		RunID: r.ID, Attempt: r.Attempt.Number, ConversationID: conversation, Resume: resume, Silent: l.silent, Env: l.env,
-		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: la.Hook,
+		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Hook: pl.hook,
 		SystemPrompt: spec.SystemPrompt, SkipPermissions: spec.Runner.SkipPermissions, Sandbox: r.Sandbox.Level,
 	}
 	if resume && r.Attempt.Mode == agency.ModeProtocol {
 		l.resumes = conversation
 	}
-	command, err := la.harness.Build(req)
+	command, err := pl.harness.Build(req)
 	if err != nil {
 		return err
 	}

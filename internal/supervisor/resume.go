@@ -53,7 +53,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 		return nil, err
 	}
 	defer release()
-	l, resumption, err := s.planAttempt(ctx, r, &req)
+	l, resumption, err := s.planner.planAttempt(ctx, r, &req)
 	if err == nil {
 		err = checkIdle(r, &req) // what can never be is refused before anybody waits for it
 	}
@@ -61,7 +61,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 		return nil, err
 	}
 	defer func() { resumption.Warnings = orEmpty(l.warnings) }()
-	unlock, giveUp, err := s.launcher.planLaterSetup(ctx, repo, l, &req)
+	unlock, giveUp, err := s.planner.planLaterSetup(ctx, repo, l, &req)
 	if err != nil {
 		return resumption, err
 	}
@@ -164,16 +164,16 @@ func (s *Supervisor) checkResumable(ctx context.Context, r *agency.Run, restart 
 }
 
 // planAttempt builds the command line of the next attempt without changing anything.
-func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
-	spec, err := s.Records.spec(ctx, r)
+func (pl *planner) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRequest) (*launching, *Resumption, error) {
+	spec, err := pl.store.spec(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.launcher.checkTmux(ctx); err != nil {
+	if err := pl.launcher.checkTmux(ctx); err != nil {
 		return nil, nil, err
 	}
 	resumption := &Resumption{}
-	conversation, err := s.conversationOf(ctx, r, req)
+	conversation, err := pl.conversationOf(ctx, r, req)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -185,7 +185,7 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 		resumption.Continued = true
 	}
 	next := *r
-	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, CreatedAt: s.Now(), Ports: agency.NewPorts(r.Attempt.Ports.Numbers())}
+	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, CreatedAt: pl.now(), Ports: agency.NewPorts(r.Attempt.Ports.Numbers())}
 	if granted := r.Attempt.Network.Grants(true); len(granted) > 0 {
 		next.Attempt.Network = &agency.NetworkUse{Hosts: []string{}, Granted: granted, Refused: []agency.Refusal{}}
 	}
@@ -194,22 +194,22 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 	settings := &req.Settings
 	env := append(runnerEnv(req.Env, settings.Env, settings.EnvDeny), req.Set...)
 	if !resumption.Continued {
-		conversation = s.Random.uuid()
+		conversation = pl.random.uuid()
 	}
 	if req.Mode != "" {
 		next.Attempt.SetMode(req.Mode)
 	}
-	if next.Attempt.Image, err = s.checkSandbox(ctx, r.Sandbox.Level, req.Env, spec.Image); err != nil {
+	if next.Attempt.Image, err = pl.checkSandbox(ctx, r.Sandbox.Level, req.Env, spec.Image); err != nil {
 		return nil, nil, err
 	}
 	if next.Attempt.Image != nil && r.Attempt.Image != nil {
 		next.Attempt.Image.From = r.Attempt.Image.From
 	}
-	l := &launching{run: &next, token: s.Random.token(), env: env, settings: settings, silent: req.Mode != "" && req.Prompt == "", set: append(names(settings.Env), names(req.Set)...)}
+	l := &launching{run: &next, token: pl.random.token(), env: env, settings: settings, silent: req.Mode != "" && req.Prompt == "", set: append(names(settings.Env), names(req.Set)...)}
 	if missing := missingNames(spec.Env, env); len(missing) > 0 {
 		l.warn(fmt.Sprintf("the first start was given %s; the values are not kept: agency resume --restart %s --env NAME=VALUE", strings.Join(missing, ", "), r.Ref()))
 	}
-	if err := s.launcher.planCommand(l, spec, conversation, resumption.Continued); err != nil {
+	if err := pl.planCommand(l, spec, conversation, resumption.Continued); err != nil {
 		return nil, nil, staysInMode(err, r, req)
 	}
 	if l.silent && next.Attempt.HasTerminal() { // in its protocol, the agent shows by its first reply that it is there
@@ -229,14 +229,14 @@ func (s *Supervisor) planAttempt(ctx context.Context, r *agency.Run, req *Resume
 }
 
 // conversationOf returns the conversation that a run would continue; empty when it has none.
-func (s *Supervisor) conversationOf(ctx context.Context, r *agency.Run, req *ResumeRequest) (string, error) {
+func (pl *planner) conversationOf(ctx context.Context, r *agency.Run, req *ResumeRequest) (string, error) {
 	switch {
 	case req.Attempt == 0:
 		return r.Attempt.ConversationID, nil
 	case req.Fresh:
 		return "", agency.Errorf(agency.CodeUsage, "a fresh start begins a new conversation, and continues that of no attempt").WithHint("drop one of the two")
 	}
-	attempts, err := s.Records.Attempts(ctx, r.ID)
+	attempts, err := pl.store.Attempts(ctx, r.ID)
 	if err != nil {
 		return "", err
 	}

@@ -131,26 +131,26 @@ func placeEnv(env []string, worktree, root, home, socket string) []string {
 // planLaterSetup plans the setup of a run that never had it, and enforces the rule of one live run
 // at a time. giveUp reports that the run continues without setup for good. The caller calls unlock
 // when the attempt is recorded, or will not be.
-func (la *launcher) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
+func (pl *planner) planLaterSetup(ctx context.Context, repo agency.Repo, l *launching, req *ResumeRequest) (unlock func(), giveUp bool, err error) {
 	r := l.run
 	repo.Fingerprint = r.Repo.Fingerprint
-	project, err := la.projects.read(ctx, repo, r.Commit)
+	project, err := pl.projects.read(ctx, repo, r.Commit)
 	if err != nil {
 		return nil, false, err
 	}
-	pending, err := la.projects.setupPending(ctx, r)
+	pending, err := pl.projects.setupPending(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
 	if pending && !req.NoSetup {
-		l.setup, err = la.projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), preparing{
+		l.setup, err = pl.projects.planSetup(ctx, repo, project, inWorktree(r.Worktree), preparing{
 			where: r.Worktree, env: l.env, level: r.Sandbox.Level, fromSandbox: req.FromSandbox, again: "agency trust --run " + r.Ref(), without: "agency resume --no-setup " + r.Ref(),
 		})
 		if err != nil {
 			return nil, false, err
 		}
 	}
-	unlock, err = la.projects.lockSolo(ctx, &project.Project, repo, r.ID)
+	unlock, err = pl.projects.lockSolo(ctx, &project.Project, repo, r.ID)
 	return sync.OnceFunc(unlock), pending && l.setup == nil, err
 }
 

@@ -311,6 +311,7 @@ type Supervisor struct {
 	settler   *settler
 	Wrappers  *Wrappers
 	launcher  *launcher
+	planner   *planner
 	remover   *remover
 	monitor   *monitor
 	Query     *Query
@@ -366,6 +367,10 @@ func New(deps Deps, settings Settings) *Supervisor {
 		Settings: settings, store: s.Records, live: s.Live, repos: s.Repos, projects: s.Projects, views: s.views, settler: s.settler,
 		standbys: s.Standbys, git: deps.Git, tmux: deps.Tmux, harness: deps.Harness, sandbox: deps.Sandbox, attempts: deps.Attempts, scaffold: deps.Scaffold, contract: deps.Contract,
 		runSetup: deps.RunSetup, log: deps.Log, life: s.life,
+	}
+	s.planner = &planner{
+		store: s.Records, repos: s.Repos, projects: s.Projects, images: s.images, standbys: s.Standbys, launcher: s.launcher, git: deps.Git,
+		harness: deps.Harness, sandbox: deps.Sandbox, random: deps.Random, room: deps.Room, home: settings.Home, hook: settings.Hook, now: deps.Now,
 	}
 	s.monitor = &monitor{
 		store: s.Records, live: s.Live, observer: s.Observer, views: s.views, settler: s.settler, sessions: s.settler.sessions,
@@ -425,12 +430,4 @@ func (s *Supervisor) Start(ctx context.Context) error {
 func (s *Supervisor) Stop() {
 	s.life.Stop()
 	s.Observer.Stop()
-}
-
-func (s *Supervisor) runDir(id agency.RunID) string {
-	return filepath.Join(s.Home, "runs", string(id))
-}
-
-func (s *Supervisor) worktreeDir(repo string, id agency.RunID) string {
-	return filepath.Join(s.Home, "worktrees", repo, string(id))
 }

@@ -41,6 +41,7 @@ type world struct {
 	setups   []agency.SetupCommand
 	runSetup func(agency.SetupCommand) error // nil is a setup that succeeds
 	scaffold supervisor.Scaffold             // nil is the real one
+	random   supervisor.Random
 	warnings []string
 	sup      *supervisor.Supervisor
 
@@ -76,6 +77,7 @@ func newWorld(t *testing.T) *world {
 		attempts: &fakeAttempts{dirs: map[string]onHost{}},
 		watcher:  &fakeWatcher{hints: make(chan string), uses: map[string]int{}},
 		wrappers: map[string]*wrapper{},
+		random:   func(b []byte) { _, _ = rand.Read(b) },
 	}
 	w.tmux.OnKill = w.hangUp
 	w.tmux.OnStart = func(l agency.Launch) error { return w.wrap(l).begin() }
@@ -127,7 +129,7 @@ func (w *world) start() {
 			}
 			return nil
 		},
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(*w.ahead) }, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(*w.ahead) }, Elapsed: time.Since, Random: func(b []byte) { w.random(b) },
 	}, supervisor.Settings{
 		Home: w.home, Socket: filepath.Join(w.home, "sock"), Wrapper: []string{"agency", "wrapper"},
 		StallThreshold: stallThreshold, Rescan: rescan,
