@@ -12,8 +12,8 @@ import (
 	"agency/internal/supervisor/standby"
 )
 
-// takeStandby takes a worktree that was made ahead, if there is one for a creation. What is done in
-// it of the setup is not done again.
+// takeStandby takes a worktree that was made ahead, if there is one for a creation. A setup that was
+// done in it is not done again.
 func (pl *planner) takeStandby(ctx context.Context, p *NewRun, commit string) {
 	p.want = standby.Want{Repo: p.repo, Base: p.Spec.BaseRef, Commit: commit, Setup: pl.launcher.ahead(p)}
 	if p.standby = pl.standbys.Take(ctx, p.want); p.standby != nil && p.standby.Setup {
@@ -26,9 +26,9 @@ func (la *launcher) refill(p *NewRun) {
 	la.standbys.Refill(p.want, p.run.Worktree)
 }
 
-// ahead returns the setup of a creation as it can be done before a run is known: where the
-// repository says which files it depends on, and what it copies and links does not change
-// meanwhile. It is nil for any other, and for a run in a container, whose setup runs in there.
+// ahead returns the setup of a creation as it can be done before a run is known. It returns nil unless
+// the repository lists the files that the setup depends on, and if it has files copied or linked,
+// which may change meanwhile. For a run in a container it returns nil too: the setup runs in there.
 func (la *launcher) ahead(p *NewRun) *standby.Setup {
 	setup, root := p.setup, p.repo.Root
 	if setup == nil || len(setup.SetupInputs) == 0 || len(setup.Setup) == 0 || len(setup.Copy)+len(setup.Link) > 0 || p.Spec.Sandbox == agency.SandboxContainer {

@@ -54,7 +54,7 @@ func (in *Input) Answer(ctx context.Context, req AnswerRequest) (*agency.Run, An
 		req.PromptID = status.PromptID()
 	}
 	asked := in.request(r.ID, req.PromptID)
-	if err := hears(r, "no agent would read the answer"); err != nil {
+	if err := checkListens(r, "no agent would read the answer"); err != nil {
 		return nil, Answered{}, err
 	}
 	switch now := status.PromptID(); {

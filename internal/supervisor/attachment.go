@@ -46,8 +46,8 @@ func attached(text string, names []string) string {
 	return text + "\n\n" + line
 }
 
-// asAttachError returns the error about a file that cannot be attached. The hint is the way out where
-// its place, or that of its folder, is taken, gone or closed.
+// asAttachError returns the error for a file that cannot be attached. The hint is for a file whose
+// place, or whose folder's place, is taken, missing or not accessible.
 func asAttachError(err error, hint string, args ...any) error {
 	for _, reason := range []error{file.ErrNotRegular, syscall.ENOTDIR, fs.ErrExist, fs.ErrNotExist, fs.ErrPermission} {
 		if errors.Is(err, reason) {
@@ -92,11 +92,11 @@ func numbered(f agency.Attachment, n int) string {
 	return path.Join(agency.FilesDir, name)
 }
 
-// mostCopies is how many different files of one name a worktree has.
+// mostCopies is how many different files of one name a worktree has at most.
 const mostCopies = 1000
 
-// addFile copies a file into a worktree, and returns its name there. It takes another name where
-// another file has that of the attachment.
+// addFile copies a file into a worktree, and returns its name there. It chooses another name if a
+// different file has that of the attachment.
 func addFile(worktree string, f agency.Attachment) (string, error) {
 	for n := 1; n <= mostCopies; n++ {
 		name := numbered(f, n)

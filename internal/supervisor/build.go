@@ -78,8 +78,8 @@ func (la *launcher) build(ctx context.Context, p *NewRun) error {
 	})
 }
 
-// startsEarly reports whether a session at a level can be made before its worktree: other sandboxes
-// than this one look at what is there.
+// startsEarly reports whether the session of a run at a level can start before its worktree is made:
+// the other sandboxes read the worktree when they start.
 func startsEarly(level agency.SandboxLevel) bool {
 	return !level.Confines() || level == agency.SandboxProcess && !level.Shares()
 }

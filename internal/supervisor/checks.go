@@ -15,7 +15,7 @@ import (
 )
 
 // CheckPlan is what a repository wants run before work lands in a branch: what the newest commit of
-// that branch says, as the user trusts it.
+// that branch lists, if the user trusts it.
 type CheckPlan struct {
 	Project agency.Project // its Checks are the plan
 	Target  string         // the branch
@@ -87,7 +87,7 @@ func untrustedChecks(t *agency.SetupTrust, target string) *agency.Error {
 		WithDetail("files", t.Files)
 }
 
-// Preparing says where and how Prepare works.
+// Preparing is where and how Prepare works.
 type Preparing struct {
 	Repo     agency.Repo // as recorded
 	Worktree string

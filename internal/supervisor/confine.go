@@ -18,8 +18,8 @@ type Sandbox interface {
 	// CheckImage returns an image that the engine which an environment names can start, or else
 	// E_SANDBOX_UNAVAILABLE.
 	CheckImage(ctx context.Context, env agency.Environ, name string) (*agency.Image, error)
-	// BuildImage returns an image that is built first if it is not there; pack packs what it is built
-	// of.
+	// BuildImage returns an image, and builds it first if the engine does not have it. pack returns
+	// the archive of the files that it is built from.
 	BuildImage(ctx context.Context, env agency.Environ, b *agency.ImageBuild, pack func() ([]byte, error)) (*agency.Image, error)
 	// Remove ends and removes the container of an attempt, whose folder is given; nil when there is
 	// none.

@@ -40,8 +40,8 @@ func (s *settler) removeContainer(r *agency.Run) {
 	})
 }
 
-// endContainer ends and removes the containers of a run's attempts, of which the earlier ones left
-// theirs only to an engine that did not answer.
+// endContainer ends and removes the containers of all attempts of a run. An earlier attempt still has
+// one only if the engine did not answer at the end of that attempt.
 func (s *settler) endContainer(ctx context.Context, r *agency.Run) error {
 	if r.Sandbox.Level != agency.SandboxContainer {
 		return nil

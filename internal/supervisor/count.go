@@ -12,7 +12,8 @@ import (
 )
 
 // Counter counts what a run changed when its agent rests or ends, so that lists show it without
-// asking git, and keeps how the worktree is then, for the changes of the next turn. It is a service.
+// asking git. It also saves the state of the worktree then, for the changes of the next turn. It is a
+// service.
 type Counter struct {
 	store    *Records
 	work     *Work
@@ -112,7 +113,7 @@ func (c *Counter) count(ctx context.Context, id agency.RunID) {
 		}
 		return r, err
 	}
-	err = c.room() // a full disk is the agents' first
+	err = c.room() // the agents need the rest of a disk that is nearly full
 	if err == nil {
 		err = c.work.keepTurn(ctx, r, now)
 	}

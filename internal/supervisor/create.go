@@ -22,13 +22,13 @@ type NewRun struct {
 	Owner string       // the client: the id of a run, or agency.User
 	Spec  agency.Spec
 	Files []agency.Attachment
-	From  string   // what the run records as its base, where Spec has a commit made of results; empty is that
+	From  string   // what the run records as its base, if that of Spec is a commit made of results; empty is that of Spec
 	Env   []string // the caller's environment, on which the runner's is based
 	// Place is where the run begins; Settings is what the caller's configuration sets for it. Both
 	// complete the spec.
 	Place    *Place
 	Settings agency.RunSettings
-	AskedBy  *agency.Run // the run in a sandbox whose agent asks for it; nil for all others
+	AskedBy  *agency.Run // the run in a sandbox whose agent requests this one; nil for all other clients
 
 	launching
 	project projectFile

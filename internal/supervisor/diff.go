@@ -20,8 +20,9 @@ const (
 )
 
 // Diff returns what a run changed since the commit of the part, since its last turn, or since its base
-// commit when the part names neither: in its worktree, without ignored files, or on its branch when the worktree is gone.
-// The limit of the patch is 128 KiB unless the part has one. It is safe for a terminal.
+// commit when the part names neither: in its worktree, without ignored files, or on its branch when
+// the worktree is gone. The limit of the patch is 128 KiB unless the part has one. The diff is safe for
+// a terminal.
 func (w *Work) Diff(ctx context.Context, ref string, part agency.DiffPart) (*agency.Run, agency.Diff, error) {
 	r, err := w.store.Resolve(ctx, ref)
 	if err != nil {
@@ -82,8 +83,8 @@ func (w *Work) diff(ctx context.Context, r *agency.Run, repo agency.Repo, part a
 }
 
 // left returns the commit with what is left of a run without a worktree: its newest snapshot, when
-// that was taken on top of its branch or the branch is gone; else its branch; else what of it
-// landed.
+// that was taken on top of its branch or the branch is gone; else its branch; else its commit that
+// landed last.
 func (w *Work) left(ctx context.Context, r *agency.Run, repo agency.Repo) (string, error) {
 	tip, err := w.git.ResolveCommit(ctx, repo.Root, "refs/heads/"+r.Branch)
 	if err != nil && !agency.IsCode(err, agency.CodeBadRef) {
@@ -127,7 +128,7 @@ func (w *Work) Facts(ctx context.Context, r *agency.Run) *agency.GitFacts {
 
 // facts returns what git reports about a run's worktree, or why it reports nothing.
 func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, string) {
-	err := w.takeHome(ctx, r)
+	err := w.importCommits(ctx, r)
 	if err == nil {
 		var facts agency.GitFacts
 		if facts, err = w.git.Inspect(ctx, r.Repo, r.Worktree, r.Commit); err == nil {
@@ -141,8 +142,9 @@ func (w *Work) facts(ctx context.Context, r *agency.Run) (*agency.GitFacts, stri
 	return nil, agency.AsError(cmp.Or(missing, err)).Message
 }
 
-// takeHome brings what an agent in a sandbox has committed into the repository, where git looks for it.
-func (w *Work) takeHome(ctx context.Context, r *agency.Run) error {
+// importCommits brings the commits of an agent in a sandbox into the repository, where git looks for
+// them.
+func (w *Work) importCommits(ctx context.Context, r *agency.Run) error {
 	if !r.Sandbox.Level.Confines() {
 		return nil
 	}
@@ -152,7 +154,7 @@ func (w *Work) takeHome(ctx context.Context, r *agency.Run) error {
 
 // diffStat counts what a run changed. dirty reports whether some of it is not committed.
 func (w *Work) diffStat(ctx context.Context, r *agency.Run) (stat agency.DiffStat, dirty bool, err error) {
-	if err := w.takeHome(ctx, r); err != nil {
+	if err := w.importCommits(ctx, r); err != nil {
 		return stat, false, err
 	}
 	to := ""

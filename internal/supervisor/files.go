@@ -215,7 +215,8 @@ type runState struct {
 // would be most of what a daemon at rest does.
 const beatShown = 30 * time.Second
 
-// isAlmost reports whether a written state needs no writing for a newer one. Nil needs it.
+// isAlmost reports whether a state that was written differs too little from a newer one to write that.
+// A nil state always differs.
 func (old *runState) isAlmost(state *runState) bool {
 	if old == nil || old.LastHeartbeat == nil || state.LastHeartbeat == nil || state.LastHeartbeat.Sub(*old.LastHeartbeat).Abs() >= beatShown {
 		return false
@@ -227,7 +228,7 @@ func (old *runState) isAlmost(state *runState) bool {
 
 func statePath(r *agency.Run) string { return filepath.Join(r.Dir, "state.json") }
 
-// state returns what state.json is to say of a run. A heartbeat that is not in the record can make a
+// state returns the content of state.json for a run. A heartbeat that is not in the record can make a
 // live run STALLED, but never a dead one alive.
 func (v *views) state(r *agency.Run) *runState {
 	a := &r.Attempt

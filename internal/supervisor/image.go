@@ -100,8 +100,8 @@ func (im *images) choose(ctx context.Context, p *NewRun, commit string) error {
 	return nil
 }
 
-// wants adds the image to what the user is asked to trust, and returns the hash of what it is built
-// by.
+// wants adds the image to what the user is asked to trust. It returns the Dockerfile, and the hash of
+// the files that define the image.
 func (d *devcontainer) wants(t *agency.SetupTrust, p projectFile, read reading) (hash string, dockerfile []byte, err error) {
 	dockerfile, found, err := read(d.Dockerfile)
 	if err == nil && !found {
@@ -119,8 +119,8 @@ func (d *devcontainer) wants(t *agency.SetupTrust, p projectFile, read reading) 
 }
 
 // addImage adds the image that runs in containers would have to what the user is asked to trust, if
-// it is built. It returns the hashes that are then trusted one by one. What is wrong with the image
-// is told when a run needs it.
+// it is built. It returns the hashes that are then trusted one by one. A problem with the image is
+// reported when a run needs the image.
 func (ps *Projects) addImage(ctx context.Context, t *agency.SetupTrust, repo agency.Repo, commit string, p projectFile, read reading, hashes []string) []string {
 	if p.Image != "" {
 		return hashes
@@ -135,7 +135,7 @@ func (ps *Projects) addImage(ctx context.Context, t *agency.SetupTrust, repo age
 	return hashes
 }
 
-// trustedDockerfile returns the Dockerfile of which a repository wants an image to be built, if the
+// trustedDockerfile returns the Dockerfile from which a repository wants an image to be built, if the
 // user trusts it. again is the command that shows it and allows it.
 func (ps *Projects) trustedDockerfile(ctx context.Context, repo agency.Repo, commit string, d *devcontainer, p projectFile, again string) ([]byte, error) {
 	var t agency.SetupTrust
@@ -154,8 +154,8 @@ func (ps *Projects) trustedDockerfile(ctx context.Context, repo agency.Repo, com
 	return dockerfile, nil
 }
 
-// checkImage returns the error that a run in a container, which names no image, would be refused with:
-// the image that the repository wants to be built is not trusted, or cannot be.
+// checkImage returns the error with which a run in a container that names no image would be refused:
+// the image that the repository wants to be built is not trusted, or cannot be built.
 func (ps *Projects) checkImage(ctx context.Context, repo agency.Repo, commit string, p projectFile, again string) error {
 	d, err := ps.devcontainer(ctx, repo, commit)
 	if err == nil && d != nil && d.Dockerfile != "" {

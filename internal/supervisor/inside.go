@@ -6,12 +6,12 @@ import (
 	"agency"
 )
 
-// The agent in a sandbox starts runs from what it committed itself. What agency does outside for such
-// a run must lead no further than the sandbox.
+// An agent in a sandbox starts runs from its own commits. What agency does outside of the sandbox for
+// such a run must not give the agent more than its sandbox does.
 
-// LocateInside returns where a run begins that the agent of by asks for from its sandbox: in the
-// repository and the worktree of by. Its agency.toml is that of the commit that by began from, since
-// the agent may have written another one.
+// LocateInside returns where a run begins that the agent of the run by requests from its sandbox: in
+// the repository and the worktree of by. Its agency.toml is that of the commit that by began from,
+// since the agent may have written another one.
 func (ps *Projects) LocateInside(ctx context.Context, by *agency.Run, base string) (*Place, error) {
 	at, err := ps.Locate(ctx, by.Worktree, "", base)
 	if err != nil {
@@ -24,7 +24,8 @@ func (ps *Projects) LocateInside(ctx context.Context, by *agency.Run, base strin
 	return at, err
 }
 
-// hidesRemote reports whether a branch has the name by which git knows one of a remote.
+// hidesRemote reports whether the branch that an agent in a sandbox wants has the name by which git
+// knows a branch of a remote.
 func (pl *planner) hidesRemote(ctx context.Context, p *NewRun) (bool, error) {
 	if p.AskedBy == nil || p.Spec.Branch == "" {
 		return false, nil
@@ -36,8 +37,8 @@ func (pl *planner) hidesRemote(ctx context.Context, p *NewRun) (bool, error) {
 	return err == nil, err
 }
 
-// planInside is what planSetup does for a run that an agent in a sandbox asks for: it refuses all
-// that the repository wants done, which would be done outside.
+// planInside is planSetup for a run that an agent in a sandbox requests. It refuses everything that
+// the repository wants done, because that would be done outside of the sandbox.
 func planInside(project *agency.Project, without string) error {
 	if !project.NeedsTrust() {
 		return nil
@@ -46,7 +47,7 @@ func planInside(project *agency.Project, without string) error {
 		WithHint("go without it: %s; or ask the user to start the run", without)
 }
 
-// chooseInside is choose for a run that an agent in a sandbox asks for. The run gets the image of the
+// chooseInside is choose for a run that an agent in a sandbox requests. The run gets the image of the
 // agent itself: another one may hold what the agent cannot read, and building one runs commands outside.
 func (im *images) chooseInside(ctx context.Context, p *NewRun) error {
 	own := p.AskedBy.Attempt.Image

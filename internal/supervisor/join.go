@@ -13,7 +13,7 @@ func (in *Input) Join(ctx context.Context, ref string) (*agency.Run, agency.Door
 	if err != nil {
 		return nil, agency.Door{}, err
 	}
-	if err := hears(r, "its terminal has nothing to join"); err != nil {
+	if err := checkListens(r, "its terminal has nothing to join"); err != nil {
 		return nil, agency.Door{}, err
 	}
 	switch {

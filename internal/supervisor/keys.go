@@ -42,11 +42,11 @@ func (in *Input) Press(ctx context.Context, req KeysRequest) (*agency.Run, error
 	}
 	defer release()
 	in.observer.Look(ctx, r.ID) // only the screen shows what some agents ask
-	if r, err = in.awaits(ctx, r.ID, &req); err != nil {
+	if r, err = in.runForKeys(ctx, r.ID, &req); err != nil {
 		return nil, err
 	}
 	err = in.typeKeys(ctx, r, keys, func(ctx context.Context) error {
-		if _, err := in.awaits(ctx, r.ID, &req); err != nil {
+		if _, err := in.runForKeys(ctx, r.ID, &req); err != nil {
 			return err
 		}
 		_, err := in.clearSight(ctx, r)
@@ -63,8 +63,9 @@ func (in *Input) Press(ctx context.Context, req KeysRequest) (*agency.Run, error
 	return r, err
 }
 
-// awaits returns a run as it is now when keys are for it: for its attempt, and for what it asks.
-func (in *Input) awaits(ctx context.Context, id agency.RunID, req *KeysRequest) (*agency.Run, error) {
+// runForKeys returns a run as it is now, if the keys of a request are still for it: for its newest
+// attempt, and for what its agent asks.
+func (in *Input) runForKeys(ctx context.Context, id agency.RunID, req *KeysRequest) (*agency.Run, error) {
 	r, err := in.store.Run(ctx, id)
 	if err != nil {
 		return nil, err

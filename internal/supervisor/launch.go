@@ -57,7 +57,7 @@ type launching struct {
 	files    []string          // what is attached to its task, relative to the worktree
 	hosts    []string          // of its spec, which it reaches with the network allow
 	set      []string          // the names of the variables that were set for the attempt
-	gits     chan func() error // has what makes the agent's repository in a sandbox; nil when the worktree is there already
+	gits     chan func() error // gets the function that makes the agent's repository in a sandbox; nil when the worktree is there already
 	setup    *setup            // nil when the repository needs none, or it is done
 	waits    bool              // the wrapper waits until it is let go
 	silent   bool              // the agent gets no message at the start, and waits for one

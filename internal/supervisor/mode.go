@@ -10,16 +10,16 @@ import (
 	"agency"
 )
 
-// conversationTimeout bounds the wait for an agent that was started in another mode to say which
-// conversation it continues. Some say it with the next message only. In its protocol, an agent that
-// waits for a message says before that whether it can continue, and until then is given longer, like
-// by its wrapper.
+// conversationTimeout bounds the wait for an agent that was started in another mode to report which
+// conversation it continues. Some agents report that with the next message only. But in the mode
+// protocol, an agent that waits for a message first reports whether it can continue: it gets
+// replyTimeout for that, as much as its wrapper gives it.
 const (
 	conversationTimeout = 5 * time.Second
 	replyTimeout        = 65 * time.Second
 )
 
-// checkMode refuses another mode for a run that has it, or that would not know what to do in it.
+// checkMode refuses a mode that the run already has, or in which its agent would have no task.
 func checkMode(r *agency.Run, req *ResumeRequest) error {
 	mode, err := agency.ChooseMode(req.Mode, nil)
 	if err != nil || mode == "" {
@@ -39,8 +39,8 @@ func checkMode(r *agency.Run, req *ResumeRequest) error {
 	}
 }
 
-// staysInMode returns the error of a run that cannot have the mode of the request. The hint of a mode
-// that does not fit names options of a new run.
+// staysInMode returns the error for a run that cannot have the mode of the request, from the error for
+// a new run, whose hint names options that only a new run has.
 func staysInMode(err error, r *agency.Run, req *ResumeRequest) error {
 	e := agency.AsError(err)
 	if req.Mode == "" || e.Code != agency.CodeSpecInvalid {
@@ -49,7 +49,7 @@ func staysInMode(err error, r *agency.Run, req *ResumeRequest) error {
 	return agency.Errorf(e.Code, "%s stays in the mode %s: %s", r.Ref(), r.Attempt.Mode, e.Message).WithHint("for a new run: %s", e.Hint)
 }
 
-// checkIdle refuses another mode while the agent is not at rest, if the request asks for that.
+// checkIdle refuses another mode while the agent is not at rest, if the request has Idle.
 func checkIdle(r *agency.Run, req *ResumeRequest) error {
 	ref, mode, state := r.Ref(), req.Mode, &r.Attempt.AgentState
 	invalid := func(format string, args ...any) *agency.Error {
@@ -71,8 +71,8 @@ func checkIdle(r *agency.Run, req *ResumeRequest) error {
 	}
 }
 
-// endAgent ends a live agent so that the next attempt can begin. When the request is for one at rest,
-// the record decides with which the stop is written: a message may have come meanwhile.
+// endAgent ends a live agent so that the next attempt can begin. With Idle, the agent must still be at
+// rest in the record when the stop is recorded: a message may have come meanwhile.
 func (s *Supervisor) endAgent(ctx context.Context, r *agency.Run, req *ResumeRequest) error {
 	if req.Idle {
 		s.Observer.ReadEvidence(ctx, r.ID)
@@ -90,7 +90,7 @@ func (s *Supervisor) endAgent(ctx context.Context, r *agency.Run, req *ResumeReq
 
 // move is the change of a conversation from one mode to another.
 type move struct {
-	wanted string      // the conversation, before the agent says one
+	wanted string      // the conversation that the agent is to continue
 	of     int         // the attempt that had it
 	from   agency.Mode // the mode of the attempt before
 	silent bool        // the agent waits for a message
@@ -104,7 +104,7 @@ func (m *move) back(r *agency.Run) string {
 	return fmt.Sprintf("agency mode --attempt %d %s %s", m.of, r.Ref(), m.from)
 }
 
-// awaitConversation waits until the agent of an attempt in another mode says which conversation it
+// awaitConversation waits until the agent of an attempt in another mode reports which conversation it
 // continues, or is at rest. The error is E_CONVERSATION_LOST when it is not the wanted one.
 func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, m *move) (*agency.Run, error) {
 	number, limit := r.Attempt.Number, conversationTimeout
@@ -140,8 +140,8 @@ func (s *Supervisor) awaitConversation(ctx context.Context, r *agency.Run, m *mo
 	}
 }
 
-// awaitRun waits until the newest attempt of a run is as done wants it. At the end of ctx it returns the
-// run as it is, with the error of ctx.
+// awaitRun waits until done returns true for the newest attempt of a run. When ctx ends, it returns the
+// run as it is, and the error of ctx.
 func (s *Supervisor) awaitRun(ctx context.Context, id agency.RunID, done func(*agency.Attempt) bool) (*agency.Run, error) {
 	for {
 		changed := s.Records.Changed()

@@ -55,9 +55,9 @@ func (s *settler) recordNetwork(ctx context.Context, id agency.RunID, attempt in
 	return err
 }
 
-// AllowHost lets a run with the network allow reach one more entry of a list of hosts. The record
-// has it first, so that a wrapper that is away gets it when it is back. reached reports whether the
-// live wrapper has it; it does not when no attempt is live.
+// AllowHost lets a run with the network allow reach one more entry of a list of hosts. The entry is
+// recorded first, so that a wrapper without a connection gets it when it connects again. reached
+// reports whether a live wrapper has taken the entry.
 func (s *Supervisor) AllowHost(ctx context.Context, ref, entry string, scope agency.GrantScope) (r *agency.Run, reached bool, err error) {
 	if err := checkGrant(entry, scope); err != nil {
 		return nil, false, err

@@ -87,8 +87,8 @@ func (pl *planner) planRun(ctx context.Context, p *NewRun) error {
 	return nil
 }
 
-// checkRequest checks what a request says against the repository and the machine, and reads the
-// prompt and the inputs.
+// checkRequest checks a request against the repository and the machine, and reads the prompt and the
+// inputs.
 func (pl *planner) checkRequest(ctx context.Context, p *NewRun) error {
 	if err := p.Spec.Validate(); err != nil {
 		return err
@@ -168,9 +168,9 @@ func trustCommand(base, usual string) string {
 	return "agency trust --base " + base
 }
 
-// baseName returns what a run records as its base. HEAD is that of the main worktree to everybody who
-// reads it later, so a run that a user starts in another worktree of theirs records the branch there:
-// it is what the run's work lands in.
+// baseName returns what a run records as its base. A recorded HEAD means that of the main worktree.
+// So a run that a user starts in a linked worktree records the branch of that worktree: there its
+// work lands.
 func (pl *planner) baseName(ctx context.Context, p *NewRun) (string, error) {
 	base := cmp.Or(p.From, p.Spec.BaseRef)
 	if base != "HEAD" {

@@ -91,7 +91,7 @@ func (q *Query) RunsWithIDs(ctx context.Context, dir string, ids []agency.RunID,
 		if err != nil {
 			return nil, err
 		}
-		if len(runs) == 1 && runs[0].ID == id { // a name or a handle is no id
+		if len(runs) == 1 && runs[0].ID == id { // ref may be a name or a handle
 			all = append(all, runs...)
 		}
 	}

@@ -22,7 +22,7 @@ type ResumeRequest struct {
 	Restart     bool        // stop a live attempt
 	Force       bool        // even when the configuration of the runner changed
 	NoSetup     bool        // even when the repository's setup never succeeded
-	FromSandbox bool        // an agent in a sandbox asks for it
+	FromSandbox bool        // the client is an agent in a sandbox
 	Env         []string
 	Set         []string           // NAME=value, over Env; the values that an earlier attempt was given are not recorded
 	Settings    agency.RunSettings // the caller's configuration for the run
@@ -55,7 +55,7 @@ func (s *Supervisor) ResumeRun(ctx context.Context, req ResumeRequest) (*Resumpt
 	defer release()
 	l, resumption, err := s.planner.planAttempt(ctx, r, &req)
 	if err == nil {
-		err = checkIdle(r, &req) // what can never be is refused before anybody waits for it
+		err = checkIdle(r, &req) // last: a client waits for an agent at work, and then every other error would come too late
 	}
 	if err != nil {
 		return nil, err
@@ -304,8 +304,8 @@ func (s *Supervisor) beginAttempt(ctx context.Context, l *launching) error {
 	return nil
 }
 
-// carry takes into the next attempt what still counts of the one before: the list of the agent's work in
-// the same conversation, and what the agent reported, with what answered it.
+// carry copies into the next attempt what still holds of the one before: the agent's list of tasks in
+// the same conversation, and with keeps what the agent reported and when it was answered.
 func (l *launching) carry(next, before *agency.Attempt) {
 	state := &before.AgentState
 	if next.ConversationID != "" && next.ConversationID == before.ConversationID {

@@ -51,7 +51,7 @@ func (in *Input) Set(ctx context.Context, ref string, setting agency.Setting, va
 }
 
 // TakeBack takes back a message that the agent of a run has not begun with: the one whose id begins
-// so, or the only one.
+// with the given one, or the only one.
 func (in *Input) TakeBack(ctx context.Context, ref, id string) (*agency.Run, agency.QueuedMessage, agency.Delivery, error) {
 	none := agency.QueuedMessage{}
 	r, err := in.spoken(ctx, ref, "what is in its input box is deleted there: agency attach %s")
@@ -74,14 +74,14 @@ func (in *Input) TakeBack(ctx context.Context, ref, id string) (*agency.Run, age
 	return r, queue[0], delivery, err
 }
 
-// spoken returns a run with whose agent agency speaks in the agent's protocol. The error says what
-// the user does in another mode.
+// spoken returns a run if agency speaks with its agent in the agent's own protocol. instead is the hint
+// for a run with a terminal, and names what the user does there.
 func (in *Input) spoken(ctx context.Context, ref, instead string) (*agency.Run, error) {
 	r, err := in.store.Resolve(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if err := hears(r, "there is nothing to change"); err != nil {
+	if err := checkListens(r, "there is nothing to change"); err != nil {
 		return nil, err
 	}
 	if r.Attempt.Mode != agency.ModeProtocol {

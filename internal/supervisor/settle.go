@@ -24,7 +24,7 @@ type settler struct {
 	live     *Live
 	observer *observe.Observer
 	repos    *Repos
-	saved    *Work
+	work     *Work
 	views    *views
 	git      Git
 	tmux     Tmux
@@ -121,7 +121,7 @@ func (s *settler) importBeforeEnd(ctx context.Context, id agency.RunID) {
 	}
 }
 
-// applyStart makes an attempt run as its start record says.
+// applyStart copies a start record into an attempt, which then counts as running.
 func applyStart(a *agency.Attempt, start *agency.Start) ([]agency.EventDraft, error) {
 	state, err := agency.Next(a.State, agency.Fact{Kind: agency.FactStarted})
 	if err != nil {
@@ -160,7 +160,8 @@ func applyExit(a *agency.Attempt, exit *agency.Exit) (agency.EventDraft, error) 
 	if exit.Signal == "" {
 		a.ExitCode = &exit.ExitCode
 	}
-	ours := a.ErrorCode != "" && exit.EndedBy == agency.EndedBySessionLost // agency itself ended the session, and recorded why before
+	// Agency itself ended the session, and recorded the reason before.
+	ours := a.ErrorCode != "" && exit.EndedBy == agency.EndedBySessionLost
 	switch {
 	case ours && state == agency.Failed:
 		a.EndedBy = agency.EndedByStartFailed
@@ -279,8 +280,8 @@ func (s *settler) intendEnd(ctx context.Context, r *agency.Run, why error) error
 	return nil
 }
 
-// leave returns the error for a start that failed, where undone says why it could not be taken
-// back. The client must not request the start again when the next daemon may complete it.
+// leave returns the error for a start that failed. undone is the error of taking it back, or nil. The
+// client must not request the start again when the next daemon may complete it.
 func leave(r *agency.Run, why, undone error) error {
 	if !agency.IsCode(undone, agency.CodeDaemonConnectFailed) {
 		return errors.Join(why, undone)
@@ -470,7 +471,8 @@ func (s *settler) adoptLater(id agency.RunID) {
 
 // continueStart decides on a wrapper that may wait to be let go, because the daemon that started it
 // ended: it may start its runner if the worktree is prepared, and otherwise the creation is undone.
-// So is that of a record that was rebuilt, which does not know the token of such a wrapper.
+// A record that was rebuilt does not know the token of such a wrapper, so the creation is undone then
+// too.
 func (s *settler) continueStart(ctx context.Context, r *agency.Run) (alive bool, err error) {
 	now, err := s.store.Run(ctx, r.ID)
 	if err != nil || now.Attempt.State != agency.Queued || now.Attempt.Number > 1 {

@@ -17,14 +17,15 @@ import (
 // setupNote is the file in the folder of an attempt with the EndNote of a setup in a container.
 const setupNote = "setup_note.json"
 
-// setupInContainer runs a setup as RunSetup does, in a container like that of the agent, and removes
-// that: the agent's has the same name. E_SANDBOX_UNAVAILABLE: the engine did not start it.
+// setupInContainer runs a setup as RunSetup does, in a container like that of the agent. Then it
+// removes the container, because that of the agent has the same name. The error is
+// E_SANDBOX_UNAVAILABLE when the engine did not start the container.
 func (la *launcher) setupInContainer(ctx context.Context, l *launching, s agency.SetupCommand) error {
 	c, err := la.confinement(ctx, l, s.Env)
 	if err != nil {
 		return err
 	}
-	// It does not act for the agent, and gets none of its credentials.
+	// The setup does not act for the agent, and gets none of its credentials.
 	c.State = agency.SandboxState{}
 	own := slices.DeleteFunc(names(s.Env[len(l.env):]), func(name string) bool { return name == "AGENCY_SOCKET" })
 	c.Argv, c.Set = s.Argv, append(c.Set, own...)
@@ -41,13 +42,14 @@ func (la *launcher) setupInContainer(ctx context.Context, l *launching, s agency
 	if err == nil {
 		err = withNote(la.runSetup(ctx, s), c.Note)
 	}
-	// It goes also when the time of the setup is over.
+	// The container is removed even when the time of the setup is over.
 	removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	return errors.Join(err, la.sandbox.Remove(removing, c.Attempt))
 }
 
-// withNote returns the error of a program in a container with what its carrier left word of.
+// withNote adds to the error of a program in a container what the process that stands for the
+// container wrote about its end to the file at path.
 func withNote(err error, path string) error {
 	data, readErr := file.ReadRegular(path, 64<<10)
 	var note agency.EndNote

@@ -10,8 +10,8 @@ import (
 	"agency/internal/plain"
 )
 
-// Everything that agency says to an agent in the agent's own protocol goes through this file and
-// say. Nothing here looks at a terminal or presses a key.
+// Everything that agency sends to an agent in the agent's own protocol goes through this file and
+// through say. Nothing here looks at a terminal or presses a key.
 
 type sayerKey struct{}
 
@@ -20,7 +20,7 @@ func By(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, sayerKey{}, who)
 }
 
-// sayer returns who says something: agency itself, unless the context has another.
+// sayer returns the sender of a message to an agent: agency itself, unless By has set another.
 func sayer(ctx context.Context) string {
 	if who, ok := ctx.Value(sayerKey{}).(string); ok {
 		return who
@@ -28,7 +28,7 @@ func sayer(ctx context.Context) string {
 	return "agency"
 }
 
-// say says something to a run's agent, and records that it was said.
+// say sends something to a run's agent, and records it.
 func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agency.Delivery, error) {
 	ctx = context.WithoutCancel(ctx) // a client that goes away must not keep it from being recorded
 	link, err := in.live.mustLink(ctx, r)
@@ -65,7 +65,7 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 
 // answerSpoken answers a request by its id, in the agent's own protocol.
 func (in *Input) answerSpoken(ctx context.Context, r *agency.Run, req AnswerRequest) (*agency.Run, Answered, error) {
-	if err := hears(r, "no agent would read the answer"); err != nil {
+	if err := checkListens(r, "no agent would read the answer"); err != nil {
 		return nil, Answered{}, err
 	}
 	in.observer.ReadEvidence(ctx, r.ID)
@@ -118,7 +118,7 @@ func (in *Input) Interrupt(ctx context.Context, ref string) (*agency.Run, agency
 	if err != nil {
 		return nil, agency.Delivery{}, err
 	}
-	if err := hears(r, "there is nothing to interrupt"); err != nil {
+	if err := checkListens(r, "there is nothing to interrupt"); err != nil {
 		return nil, agency.Delivery{}, err
 	}
 	if r.Attempt.Mode != agency.ModeProtocol {
@@ -129,8 +129,9 @@ func (in *Input) Interrupt(ctx context.Context, ref string) (*agency.Run, agency
 	return r, delivery, err
 }
 
-// hears returns why the agent of a run hears nothing; so says what follows from that.
-func hears(r *agency.Run, so string) error {
+// checkListens returns an error if the agent of a run cannot get a message. so is what follows from
+// that, in words.
+func checkListens(r *agency.Run, so string) error {
 	switch {
 	case r.RemovedAt != nil:
 		return agency.Errorf(agency.CodeInvalidState, "%s is removed, so %s", r.Ref(), so).WithHint("start a new run: agency run TASK")

@@ -123,11 +123,11 @@ type Git interface {
 	Repair(ctx context.Context, repo agency.Repo, worktrees []string) error
 	standby.Git
 	// Private returns the repository of an agent in a sandbox, in the folder dir, and the function
-	// that makes or renews it once the worktree is there. Import brings its commits into the real one;
-	// what is not on the run's branch goes below keep.
+	// that makes or renews it once the worktree is there. Import brings its commits into the real
+	// repository: those that are not on the run's branch under refs below keep.
 	Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, func() error, error)
-	// Shared returns what an agent at the level landlock has of the real one, and Unlink removes the
-	// links that it can plant there.
+	// Shared returns the parts of the real repository that an agent at the level landlock gets, and
+	// Unlink removes the links that the agent can plant there.
 	Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error)
 	Unlink(ctx context.Context, repo agency.Repo, worktree, branch string) error
 	Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error
@@ -204,10 +204,10 @@ type Link interface {
 	Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error)
 	// Keys types keys unchanged, after a look.
 	Keys(ctx context.Context, keys string, look func(context.Context) error) error
-	// Say says something to the runner in its own protocol, once for each id, and returns how far it
-	// got.
+	// Say sends something to the runner in the runner's own protocol, once for each id, and returns
+	// how far that got.
 	Say(ctx context.Context, s agency.Saying) (agency.Delivery, error)
-	// Door has the wrapper open a door for the agent's own terminal.
+	// Door makes the wrapper open a door for the agent's own terminal.
 	Door(ctx context.Context) (agency.Door, error)
 	// Stop makes the wrapper end its runner, which gets its grace. It can be repeated.
 	Stop(ctx context.Context, by agency.EndedBy) error
@@ -341,7 +341,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.Marks = &Marks{store: s.Records, views: s.views, now: deps.Now}
 	s.Input = &Input{store: s.Records, live: s.Live, observer: s.Observer, harness: deps.Harness, tmux: deps.Tmux, random: deps.Random, log: deps.Log, now: deps.Now}
 	s.settler = &settler{
-		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, saved: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
+		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, work: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
 		attempts: deps.Attempts, sandbox: deps.Sandbox, wrapper: settings.Wrapper, log: deps.Log, now: deps.Now, life: s.life,
 		sessions: &sessionEnder{store: s.Records, live: s.Live, tmux: deps.Tmux, log: deps.Log, life: s.life},
 	}

@@ -12,7 +12,7 @@ import (
 	"agency/internal/file"
 )
 
-// decide sets whether what a project wants is trusted: all of the hashes.
+// decide sets whether the user trusts what a project wants, which means all of the hashes.
 func (ps *Projects) decide(ctx context.Context, repo agency.Repo, t *agency.SetupTrust, hashes ...string) error {
 	if len(hashes) == 0 || repo.Fingerprint == "" {
 		return nil
@@ -134,9 +134,9 @@ func (ps *Projects) setupProblem(ctx context.Context, repo agency.Repo, commit s
 	}
 }
 
-// CheckSetup returns the error that a run of a spec in the repository of dir from a commit, which
-// the spec's base names, would be refused with: its setup, or the image that is built for it, is
-// missing or not trusted.
+// CheckSetup returns the error with which a run of a spec would be refused because its setup, or the
+// image that is built for it, is missing or not trusted. The run would begin in the repository of dir,
+// from a commit that the base of the spec names.
 func (ps *Projects) CheckSetup(ctx context.Context, dir string, spec *agency.Spec, commit string, env []string) error {
 	repo, err := ps.git.Discover(ctx, dir)
 	if err != nil {
@@ -219,7 +219,7 @@ type preparing struct {
 	where          string // its files, in words
 	env            []string
 	level          agency.SandboxLevel // of the run
-	fromSandbox    bool                // an agent in a sandbox asks for the run
+	fromSandbox    bool                // an agent in a sandbox requests the run
 	again, without string              // as in setup
 }
 
@@ -327,8 +327,8 @@ func wants(p projectFile, read reading, where string) (agency.SetupTrust, error)
 	return t, nil
 }
 
-// namedFiles returns the files of the repository that words of a command line name. of says what
-// the command line is, for errors.
+// namedFiles returns the files of the repository that words of a command line name. of is the name of
+// the command line in errors.
 func namedFiles(words []string, of string, read reading) ([]agency.SetupFile, error) {
 	files := []agency.SetupFile{}
 	for _, word := range words {

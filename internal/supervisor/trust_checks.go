@@ -49,7 +49,7 @@ func checkFiles(p projectFile, read reading) ([]agency.SetupFile, error) {
 	return namedFiles(slices.Compact(words), "a check or the setup", read)
 }
 
-// hashesOf returns a hash as a list; none for the hash of nothing.
+// hashesOf returns a list of one hash; nil when the hash is empty, because there is nothing to trust.
 func hashesOf(hash string) []string {
 	if hash == "" {
 		return nil

@@ -36,8 +36,8 @@ type rested struct {
 	Objects string `json:"objects"` // the name of a folder in turnsDir
 }
 
-// restOf returns since when the agent of a run rests; false while it is in a turn, as one that asks
-// for something is.
+// restOf returns since when the agent of a run rests. rests is false while the agent is in a turn,
+// even if it asks for something there.
 func restOf(r *agency.Run) (since time.Time, rests bool) {
 	a := &r.Attempt
 	switch {
@@ -50,8 +50,8 @@ func restOf(r *agency.Run) (since time.Time, rests bool) {
 	}
 }
 
-// keepTurn keeps how the worktree of a run is, if its agent rests, and still does so afterwards. What
-// changes while it rests takes the place of what was kept before.
+// keepTurn saves the state of the worktree of a run, if its agent rests before and after that. It
+// replaces what it saved earlier in the same rest.
 func (w *Work) keepTurn(ctx context.Context, r *agency.Run, now func() (*agency.Run, error)) error {
 	since, rests := restOf(r)
 	if !rests || isGone(r.Worktree) {
@@ -112,8 +112,8 @@ func removeOtherTurns(dir string, t *turns) error {
 	return err
 }
 
-// readTurns returns what is kept of a run's turns. Without the file nothing was kept; what a crash left
-// of it is an error.
+// readTurns returns what is kept of a run's turns. Without the file nothing was kept; a damaged file is
+// an error.
 func readTurns(r *agency.Run) (*turns, error) {
 	var t turns
 	data, err := file.ReadRegular(filepath.Join(r.Dir, turnsFile), 1<<20)
@@ -140,8 +140,9 @@ func (t *rested) valid() bool {
 var objectName = regexp.MustCompile("^[0-9a-f]{40,64}$")
 
 // lastTurn returns the tree with which to compare a run for what its last turn changed, and the folder
-// with its objects. Both are empty when the agent has not rested before that turn: that is the run's
-// commit. The error is E_INVALID_STATE when that is not known, as of a run that is removed.
+// with the objects of the tree. Both are empty when the agent had not rested before that turn: then the
+// run's commit takes the place of the tree. The error is E_INVALID_STATE when the tree is not known, as
+// for a removed run.
 func lastTurn(r *agency.Run) (tree, objects string, err error) {
 	if r.RemovedAt != nil {
 		return "", "", agency.Errorf(agency.CodeInvalidState, "%s is removed, and with it how its worktree was before its last turn", r.Ref()).

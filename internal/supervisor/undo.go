@@ -107,7 +107,7 @@ func (s *settler) undoWorktree(ctx context.Context, r *agency.Run) (worked bool,
 		prepared = made
 	}
 	if _, err := os.Lstat(r.Worktree); !errors.Is(err, os.ErrNotExist) && prepared {
-		if _, err := s.saved.saveDirty(ctx, r, repo, "before its creation was undone"); err != nil {
+		if _, err := s.work.saveDirty(ctx, r, repo, "before its creation was undone"); err != nil {
 			return false, err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"agency/internal/supervisor/observe"
 )
 
-// Wrappers takes what connected wrappers say. It decides which of them may speak for a run, and
-// brings their reports into the record.
+// Wrappers receives what connected wrappers report. It decides which of them may report for a run, and
+// records their reports.
 type Wrappers struct {
 	store    *Records
 	live     *Live

@@ -177,7 +177,7 @@ func restyled(s agency.StyledText, parameters string) agency.StyledText {
 }
 
 // colourOf reads a colour of the palette, "5;N", or one of red, green and blue, "2;R;G;B". used is
-// how many parameters it has, 0 when they are no colour.
+// how many parameters it has, 0 when they are not a colour.
 func colourOf(codes []string) (colour string, used int) {
 	var values [4]int
 	for i := range min(len(codes), len(values)) {

@@ -95,7 +95,7 @@ func (ob *Observer) recordAgentState(ctx context.Context, l *liveRun, agentState
 			if agentState.Conversation != "" {
 				a.ConversationID = agentState.Conversation
 			}
-			ob.change(l, set) // before the commit, so that everyone it wakes finds it
+			ob.change(l, set) // before the commit, so that the clients that it wakes find it
 			if !noted.input.IsZero() && (a.InputAt == nil || a.InputAt.Before(noted.input)) {
 				a.InputAt = &noted.input
 			}

@@ -60,8 +60,8 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	}
 }
 
-// takeReports sends reports to the run's owner and adds them to the evidence. When it returns
-// false, they are to be taken again, which notifies no owner twice.
+// takeReports sends reports to the run's owner and adds them to the evidence. When it returns false,
+// the caller passes them again later; the owner is not notified twice.
 func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
 	if hasReport(reports, agency.ReportsComplete) {
 		ob.outputs.write(ctx, l.id, false)

@@ -8,7 +8,7 @@ import (
 	"agency"
 )
 
-// liveRun is what is known about a run that is not final and is not in the record.
+// liveRun is what is known beyond the record about a run that is not final.
 type liveRun struct {
 	id         agency.RunID
 	attempt    int
@@ -121,8 +121,8 @@ func (lr *liveRuns) Keep(id agency.RunID, a *agency.Attempt) {
 }
 
 // Printed handles output that the wrapper of an attempt reports. It reads what was printed, and the
-// screen once the output is still. With an exit it keeps only the time, because the exit says more
-// than the last output.
+// screen once the output is still. With an exit it does not read what was printed, because the exit
+// is better evidence than the last output.
 func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdate) {
 	ob.mu.Lock()
 	more := false

@@ -10,12 +10,9 @@ import (
 	"agency/internal/status"
 )
 
-// How long an agent's terminal must be still before it is read.
-const (
-	// screenQuiet is how long a terminal must be still before it is read: a half painted screen
-	// shows nothing reliable.
-	screenQuiet = 1500 * time.Millisecond
-)
+// screenQuiet is how long an agent's terminal must be still before it is read: a half painted screen
+// shows nothing reliable.
+const screenQuiet = 1500 * time.Millisecond
 
 // lookSoon reads an agent's screen once its output has been still for a while. The screen is the
 // last resort: it is not read for an agent that reports its own state, unless it is unknown which
@@ -83,7 +80,7 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	return shown
 }
 
-// saysMore reports whether a screen that shows what it showed at the last look says more than is
+// saysMore reports whether a screen that shows what it showed at the last look shows more than is
 // known: details of a request, a dialog that stayed while the agent worked, or that the agent
 // rests.
 func saysMore(s *agency.AgentState, shown []agency.Evidence) bool {

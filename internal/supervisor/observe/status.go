@@ -42,8 +42,8 @@ func (ob *Observer) moment(f status.Facts) time.Time {
 	return now
 }
 
-// quiet returns the time until which nothing was heard of an agent that seems stalled, by what
-// really passed.
+// quiet returns the present time for an agent that seems stalled, as it would be if the clock had only
+// counted the time that really passed since the agent's last sign of activity.
 func (ob *Observer) quiet(s agency.Status) time.Time { return s.Since.Add(ob.Elapsed(s.Since)) }
 
 // facts returns everything that the status of a run is derived from. It does not write to r: where

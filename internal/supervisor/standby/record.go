@@ -12,7 +12,7 @@ import (
 	"agency/internal/file"
 )
 
-// entry is a standby with what the pool knows of it.
+// entry is a standby with what the pool knows about it.
 type entry struct {
 	agency.Standby
 
@@ -42,8 +42,8 @@ func (p *Pool) logOf(e *entry) string {
 	return filepath.Join(p.Home, "standby", e.repo.Fingerprint, e.ID+".log")
 }
 
-// write writes the file of a standby. A crash of the machine can leave the file without the files
-// of the worktree: it names the start of the machine, and counts only until the next.
+// write writes the file of a standby. A crash of the machine can leave the file without the files of
+// the worktree, so the file names the boot in which it was written, and counts only in that boot.
 func (p *Pool) write(e *entry) error {
 	data, err := json.MarshalIndent(record{
 		Standby: e.Standby, Fingerprint: e.repo.Fingerprint, CommonDir: e.repo.CommonDir,

@@ -26,7 +26,7 @@ type Git interface {
 	// MoveStandby brings a standby to another commit, unless that would give another content than a
 	// new worktree has, or one of the inputs differs.
 	MoveStandby(ctx context.Context, repo agency.Repo, path, from, to string, inputs []string) (moved bool, err error)
-	// StandbyState returns what git's data about a standby and its files say.
+	// StandbyState returns a value that changes when git's data about a standby, or its files, change.
 	StandbyState(repo agency.Repo, path string) (string, error)
 	CountFiles(repo agency.Repo, path string) (int, error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
@@ -269,8 +269,8 @@ func (p *Pool) plan(want Want, key string) *entry {
 	return e
 }
 
-// build makes one standby. Its file comes first: a daemon that finds it without the word that it is
-// ready removes the rest.
+// build makes one standby. It writes the file of the standby first: a daemon that finds a file of one
+// that is not ready removes the rest.
 func (p *Pool) build(ctx context.Context, e *entry, want Want) error {
 	for _, dir := range []string{filepath.Dir(p.fileOf(e)), filepath.Dir(e.Worktree)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -333,7 +333,8 @@ func (p *Pool) move(ctx context.Context, e *entry, want Want) bool {
 	return err == nil && moved
 }
 
-// key returns what a standby must have been made under for a run; empty where it cannot have one.
+// key returns what decides whether a standby fits a run, which must have the same key; empty for a run
+// that cannot have one.
 func (p *Pool) key(ctx context.Context, want Want) (string, error) {
 	key, err := p.Git.CheckoutKey(ctx, want.Repo)
 	if err == nil && key != "" && want.Setup != nil {
@@ -350,7 +351,7 @@ func (p *Pool) count(fingerprint string) int {
 	return len(p.ready[fingerprint])
 }
 
-// claim takes a fitting standby out of those that are ready, best one that has the commit already.
+// claim takes a fitting standby out of those that are ready, preferably one at the commit of the run.
 func (p *Pool) claim(want Want, key string) *entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -421,8 +422,8 @@ func (p *Pool) tidy(ctx context.Context) {
 	}
 }
 
-// remove removes a standby with its files. A worktree that is on a branch is a run's or the user's,
-// whatever the file says: it stays.
+// remove removes a standby with its files. A worktree that is on a branch belongs to a run or to the
+// user, even if there is a file about it: it stays.
 func (p *Pool) remove(ctx context.Context, e *entry) {
 	err := p.End(ctx, "AGENCY_MAKING="+e.Worktree)
 	if err == nil {
