@@ -268,8 +268,11 @@ func (la *launcher) writeLaunch(ctx context.Context, l *launching) (string, erro
 	}
 	data, err := json.Marshal(agency.Launch{
 		RunID: r.ID, Attempt: r.Attempt.Number, Token: l.token, RunnerKind: r.Runner.Kind,
-		Argv: argv, Env: inside, Outer: outer, Confined: r.Sandbox.Level == agency.SandboxProcess && !r.Sandbox.Level.Shares(), Relay: relayFolder(r), Hosts: hosts, Ports: r.Attempt.Ports.Numbers(), Dir: r.Worktree, AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock,
-		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Protocol: l.settings.Protocol, Opening: l.command.Opening, OpeningFiles: beneath(r.Worktree, l.files), Resumes: l.resumes, Todos: r.Attempt.AgentState.Todos, Stdin: l.command.Stdin, Waits: l.waits, Trace: trace.From(ctx) != nil,
+		Argv: argv, Env: inside, Outer: outer, Stdin: l.command.Stdin, Dir: r.Worktree,
+		AttemptDir: observe.AttemptDir(r.Dir, r.Attempt.Number), Socket: la.Socket, Lock: la.Lock, Waits: l.waits, Trace: trace.From(ctx) != nil,
+		Confined: r.Sandbox.Level == agency.SandboxProcess && !r.Sandbox.Level.Shares(), Relay: relayFolder(r), Hosts: hosts, Ports: r.Attempt.Ports.Numbers(),
+		Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, Protocol: l.settings.Protocol, Resumes: l.resumes,
+		Opening: l.command.Opening, OpeningFiles: beneath(r.Worktree, l.files), Todos: r.Attempt.AgentState.Todos,
 		Resources: r.Resources, Limits: limits, Disk: []string{r.Worktree, filepath.Join(r.Dir, sandboxDir)},
 		TimeLimit: time.Duration(r.MaxMinutes) * time.Minute, Grace: settings.Grace, LogBytes: settings.LogBytes,
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"agency"
 	"agency/internal/killpoint"
@@ -185,12 +186,7 @@ func (pl *planner) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRe
 		resumption.Continued = true
 	}
 	next := *r
-	next.Attempt = agency.Attempt{Number: r.Attempt.Number + 1, State: agency.Queued, Headless: r.Attempt.Headless, Mode: r.Attempt.Mode, CreatedAt: pl.now(), Ports: agency.NewPorts(r.Attempt.Ports.Numbers())}
-	if granted := r.Attempt.Network.Grants(true); len(granted) > 0 {
-		next.Attempt.Network = &agency.NetworkUse{Hosts: []string{}, Granted: granted, Refused: []agency.Refusal{}}
-	}
-	first := agency.NewContract(next.Attempt.CreatedAt)
-	next.Attempt.Reported = agency.Observed{Contract: &first, At: next.Attempt.CreatedAt}
+	next.Attempt = nextAttempt(&r.Attempt, pl.now())
 	settings := &req.Settings
 	env := append(runnerEnv(req.Env, settings.Env, settings.EnvDeny), req.Set...)
 	if !resumption.Continued {
@@ -226,6 +222,19 @@ func (pl *planner) planAttempt(ctx context.Context, r *agency.Run, req *ResumeRe
 			WithHint("if that is what you want: %s", req.forced(r))
 	}
 	return l, resumption, nil
+}
+
+// nextAttempt returns the attempt that follows the newest one of a run, as it is when it is queued.
+func nextAttempt(before *agency.Attempt, now time.Time) agency.Attempt {
+	first := agency.NewContract(now)
+	next := agency.Attempt{
+		Number: before.Number + 1, State: agency.Queued, Headless: before.Headless, Mode: before.Mode, CreatedAt: now,
+		Ports: agency.NewPorts(before.Ports.Numbers()), Reported: agency.Observed{Contract: &first, At: now},
+	}
+	if granted := before.Network.Grants(true); len(granted) > 0 {
+		next.Network = &agency.NetworkUse{Hosts: []string{}, Granted: granted, Refused: []agency.Refusal{}}
+	}
+	return next
 }
 
 // conversationOf returns the conversation that a run would continue; empty when it has none.
