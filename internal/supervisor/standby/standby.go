@@ -27,6 +27,7 @@ type Git interface {
 	// new worktree has, or one of the inputs differs.
 	MoveStandby(ctx context.Context, repo agency.Repo, path, from, to string, inputs []string) (moved bool, err error)
 	// StandbyState returns a value that changes when git's data about a standby, or its files, change.
+	// The error is E_INVALID_STATE for a worktree that is on a branch.
 	StandbyState(repo agency.Repo, path string) (string, error)
 	CountFiles(repo agency.Repo, path string) (int, error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
