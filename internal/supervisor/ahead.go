@@ -2,8 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,16 +55,13 @@ func (la *launcher) ahead(p *NewRun) *standby.Setup {
 
 // setupKey returns a hash of what a setup depends on: its content, its program and its environment.
 func setupKey(setup *setup, env []string) string {
-	sum := sha256.New()
-	add := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
-	add(setup.hash)
-	add(setup.argv0)
+	texts := []string{setup.hash, setup.argv0}
 	for _, kv := range slices.Sorted(slices.Values(env)) {
 		if name, _, _ := strings.Cut(kv, "="); !denied(name, ofTerminal) {
-			add(kv)
+			texts = append(texts, kv)
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+	return hashTexts(texts)
 }
 
 // ofTerminal are patterns of the names of variables that describe the terminal or the login from

@@ -76,12 +76,8 @@ var globLiteral = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`
 
 // untrustedChecks is the error for checks that the user does not trust.
 func untrustedChecks(t *agency.SetupTrust, target string) *agency.Error {
-	why := "which is not trusted yet"
-	if t.Changed {
-		why = "which is not what was trusted before"
-	}
 	again := "agency trust --target " + plain.ShellWord(target)
-	return agency.Errorf(agency.CodeTrustRequired, "before work lands in %s, the repository wants to run %s, %s", target, strings.Join(t.Checks, "; "), why).
+	return agency.Errorf(agency.CodeTrustRequired, "before work lands in %s, the repository wants to run %s, %s", target, strings.Join(t.Checks, "; "), untrustedReason(t)).
 		WithHint("look: %s --show; allow it: %s", again, again).
 		WithDetail("hash", t.Hash).WithDetail("checks", t.Checks).WithDetail("setup", t.Setup).WithDetail("copy", t.Copy).WithDetail("link", t.Link).
 		WithDetail("files", t.Files)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 
 	"agency"
 	"agency/internal/plain"
@@ -107,11 +106,9 @@ func (w *Work) left(ctx context.Context, r *agency.Run, repo agency.Repo) (strin
 	if tip != "" {
 		return tip, nil
 	}
-	landings, err := w.store.Landings(ctx, r.ID)
-	for _, l := range slices.Backward(landings) {
-		if l.State == agency.LandingLanded {
-			return l.Source, nil
-		}
+	l, err := w.lastLanded(ctx, r.ID)
+	if l != nil {
+		return l.Source, nil
 	}
 	if err == nil {
 		err = agency.Errorf(agency.CodeInvalidState, "the worktree of %s is gone, and so is its branch %s", r.Ref(), r.Branch).

@@ -248,6 +248,7 @@ func (lv *Live) spansOf(id agency.RunID) []agency.Span {
 	return l.spans
 }
 
+// link returns the link to a run's wrapper; nil while none is connected.
 func (lv *Live) link(id agency.RunID) Link {
 	lv.mu.Lock()
 	defer lv.mu.Unlock()
@@ -273,9 +274,9 @@ func (lv *Live) Attempts() []LiveAttempt {
 func (lv *Live) Environ(ctx context.Context, r *agency.Run) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, environTimeout)
 	defer cancel()
-	link := lv.awaitLink(ctx, r.ID)
-	if link == nil {
-		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", r.Ref()).WithHint("agency show %s", r.Ref())
+	link, err := lv.mustLink(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	env, err := link.Environ(ctx)
 	if ctx.Err() != nil {
@@ -285,6 +286,7 @@ func (lv *Live) Environ(ctx context.Context, r *agency.Run) ([]string, error) {
 	return env, err
 }
 
+// mustLink is awaitLink with an error when no wrapper connects.
 func (lv *Live) mustLink(ctx context.Context, r *agency.Run) (Link, error) {
 	link := lv.awaitLink(ctx, r.ID)
 	if link == nil {

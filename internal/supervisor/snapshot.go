@@ -272,19 +272,23 @@ func (w *Work) savedWhole(ctx context.Context, r *agency.Run, repo agency.Repo, 
 // index of its worktree, and the repository is proven to have the source of it. What cannot be read
 // is not proven.
 func (w *Work) landedWhole(ctx context.Context, r *agency.Run, repo agency.Repo) bool {
-	landings, err := w.store.Landings(ctx, r.ID)
-	if err != nil {
+	l, err := w.lastLanded(ctx, r.ID)
+	if err != nil || l == nil {
 		return false
 	}
+	holds, err := w.git.Holds(ctx, repo, r.Worktree, l.Source)
+	return err == nil && holds && w.git.Prove(ctx, repo, r.Worktree, r.Commit, map[string]string{agency.LandingRef(l.ID, "source"): l.Source}) == nil
+}
+
+// lastLanded returns the newest landing of a run that landed; nil when there is none.
+func (w *Work) lastLanded(ctx context.Context, id agency.RunID) (*agency.Landing, error) {
+	landings, err := w.store.Landings(ctx, id)
 	for i := range slices.Backward(landings) {
-		l := &landings[i]
-		if l.State != agency.LandingLanded {
-			continue
+		if landings[i].State == agency.LandingLanded {
+			return &landings[i], err
 		}
-		holds, err := w.git.Holds(ctx, repo, r.Worktree, l.Source)
-		return err == nil && holds && w.git.Prove(ctx, repo, r.Worktree, r.Commit, map[string]string{agency.LandingRef(l.ID, "source"): l.Source}) == nil
 	}
-	return false
+	return nil, err
 }
 
 // onBranch reports whether the repository is proven to have a commit as the tip of the run's

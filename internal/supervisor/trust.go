@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,7 @@ func (ps *Projects) trust(ctx context.Context, req TrustRequest) (agency.Repo, a
 	if err != nil {
 		return fail(err)
 	}
-	for _, base := range []string{req.Base, p.Base, req.Default} {
-		if base != "" {
-			req.Base = base
-			break
-		}
-	}
+	req.Base = cmp.Or(req.Base, p.Base, req.Default)
 	commit, err = ps.git.ResolveCommit(ctx, req.Dir, req.Base)
 	if err != nil && !agency.IsCode(err, agency.CodeEmptyRepo) {
 		return fail(err)
@@ -383,17 +379,21 @@ func setupScript(argv []string) (path string, isFile bool) {
 // untrusted is the error for a setup that is not trusted. again is the command that trusts it;
 // without is a command that continues without it, if there is one.
 func untrusted(t *agency.SetupTrust, again, without string) *agency.Error {
-	why := "which is not trusted yet"
-	if t.Changed {
-		why = "which is not what was trusted before"
-	}
 	hint := fmt.Sprintf("look: %s --show; allow it: %s", again, again)
 	if without != "" {
 		hint += "; go without: " + without
 	}
-	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", t.Wants(), why).
+	return agency.Errorf(agency.CodeTrustRequired, "in new worktrees the repository wants to %s, %s", t.Wants(), untrustedReason(t)).
 		WithHint("%s", hint).
 		WithDetail("hash", t.Hash).WithDetail("setup", t.Setup).WithDetail("copy", t.Copy).WithDetail("link", t.Link).WithDetail("files", t.Files)
+}
+
+// untrustedReason returns why the user does not trust what a repository wants.
+func untrustedReason(t *agency.SetupTrust) string {
+	if t.Changed {
+		return "which is not what was trusted before"
+	}
+	return "which is not trusted yet"
 }
 
 // TrustRequest asks about what the repository of Dir wants done in new worktrees.

@@ -13,12 +13,19 @@ import (
 // trustHash returns the hash that a user trusts: of the bytes of the project file and of the files
 // that its setup names.
 func trustHash(project []byte, files []agency.SetupFile) string {
-	sum := sha256.New()
-	add := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
-	add(string(project))
+	texts := []string{string(project)}
 	for _, f := range files {
-		add(f.Path)
-		add(f.Content)
+		texts = append(texts, f.Path, f.Content)
+	}
+	return hashTexts(texts)
+}
+
+// hashTexts returns a hash of a list of texts. The length before each makes lists differ whose texts
+// are divided elsewhere.
+func hashTexts(texts []string) string {
+	sum := sha256.New()
+	for _, text := range texts {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(text), text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

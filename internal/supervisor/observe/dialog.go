@@ -19,8 +19,8 @@ func (ob *Observer) LookAtDialog(ctx context.Context, id agency.RunID) {
 	if !ok || len(l.agentState.Requests) < 2 {
 		return
 	}
-	r, err := ob.Store.Run(ctx, id)
-	if err != nil || !r.Attempt.HasTerminal() || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
+	r := ob.withTerminal(ctx, &l)
+	if r == nil {
 		return
 	}
 	screen, err := ob.Tmux.CaptureStyled(ctx, r.Session(), r.Attempt.Pane)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"agency"
@@ -148,7 +146,7 @@ func (ob *Observer) WatchAgent(r *agency.Run) {
 	ob.folders.add(r.Dir, folder{id: r.ID, changed: ob.ReadSnapshot, only: "meta.json"})
 	ob.mu.Lock()
 	if l := ob.live[r.ID]; l != nil {
-		l.folder = inodeOf(contract)
+		l.folder = stampOf(contract).inode
 	}
 	ob.mu.Unlock()
 	ob.ReadState(ob.ctx, r.ID)
@@ -210,7 +208,7 @@ func (ob *Observer) missFolder(id agency.RunID, dir string) {
 
 // watchAgain renews the watch of a status folder that was removed and created again.
 func (ob *Observer) watchAgain(id agency.RunID, dir string) (renewed bool) {
-	inode := inodeOf(dir)
+	inode := stampOf(dir).inode
 	ob.mu.Lock()
 	l := ob.live[id]
 	renewed = l != nil && inode != 0 && inode != l.folder
@@ -225,26 +223,13 @@ func (ob *Observer) watchAgain(id agency.RunID, dir string) (renewed bool) {
 	return true
 }
 
-func inodeOf(path string) uint64 {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return stat.Ino
-}
-
 // Listen returns a channel that receives when something in the directory may have changed, and a
 // function that ends the watching.
 func (ob *Observer) Listen(dir string) (hints <-chan struct{}, stop func()) {
 	return ob.folders.listen(dir)
 }
 
-// listen returns a channel that receives when something in the directory may have changed, and a
-// function that ends the watching.
+// listen is Observer.Listen.
 func (fs *folders) listen(dir string) (hints <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	fs.mu.Lock()
@@ -255,12 +240,7 @@ func (fs *folders) listen(dir string) (hints <-chan struct{}, stop func()) {
 	}
 	return c, func() {
 		fs.mu.Lock()
-		rest := fs.listeners[dir][:0]
-		for _, other := range fs.listeners[dir] {
-			if other != c {
-				rest = append(rest, other)
-			}
-		}
+		rest := slices.DeleteFunc(fs.listeners[dir], func(other chan struct{}) bool { return other == c })
 		fs.listeners[dir] = rest
 		if len(rest) == 0 {
 			delete(fs.listeners, dir)

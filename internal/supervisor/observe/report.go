@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"agency"
@@ -63,7 +64,7 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 // takeReports sends reports to the run's owner and adds them to the evidence. When it returns false,
 // the caller passes them again later; the owner is not notified twice.
 func (ob *Observer) takeReports(ctx context.Context, l *liveRun, reports []agency.Evidence) bool {
-	if hasReport(reports, agency.ReportsComplete) {
+	if slices.ContainsFunc(reports, func(e agency.Evidence) bool { return e.Report == agency.ReportsComplete }) {
 		ob.outputs.write(ctx, l.id, false)
 	}
 	for i := range reports {
@@ -103,13 +104,4 @@ func newReports(spool Spool, data []byte, offset int64, at time.Time) []agency.E
 		reports[len(reports)-1].Offset = end
 	}
 	return reports
-}
-
-func hasReport(evidence []agency.Evidence, report agency.Report) bool {
-	for i := range evidence {
-		if evidence[i].Report == report {
-			return true
-		}
-	}
-	return false
 }

@@ -50,8 +50,8 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	if !ok || status.SpokeForItself(l.agentState) {
 		return nil
 	}
-	r, err := ob.Store.Run(ctx, id)
-	if err != nil || !r.Attempt.HasTerminal() || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt || !ob.Harness.ReadsScreen(r.Runner) {
+	r := ob.withTerminal(ctx, &l)
+	if r == nil || !ob.Harness.ReadsScreen(r.Runner) {
 		return nil
 	}
 	text, err := ob.Tmux.Capture(ctx, r.Session(), r.Attempt.Pane)
@@ -78,6 +78,15 @@ func (ob *Observer) Look(ctx context.Context, id agency.RunID) []agency.Evidence
 	}
 	ob.keep(ctx, &l, drafts)
 	return shown
+}
+
+// withTerminal returns the run of a live attempt, if its agent runs in a terminal; nil otherwise.
+func (ob *Observer) withTerminal(ctx context.Context, l *liveRun) *agency.Run {
+	r, err := ob.Store.Run(ctx, l.id)
+	if err != nil || !r.Attempt.HasTerminal() || r.Attempt.State != agency.Running || r.Attempt.Number != l.attempt {
+		return nil
+	}
+	return r
 }
 
 // saysMore reports whether a screen that shows what it showed at the last look shows more than is
