@@ -193,7 +193,8 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 	defer clock.Stop()
 	for {
 		changed := q.store.Changed()
-		runs, statuses, done, restarting := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids)), true, false
+		runs, statuses := make([]agency.Run, 0, len(ids)), make([]agency.Status, 0, len(ids))
+		done, missed, restarting := true, false, false
 		for i, ref := range refs {
 			if ids[i] == "" {
 				r, err := q.store.Resolve(context.WithoutCancel(ctx), ref)
@@ -210,21 +211,20 @@ func (q *Query) Wait(ctx context.Context, refs []string, labels []agency.Label) 
 			if err != nil {
 				return nil, nil, err
 			}
-			restarting = restarting || goesOn
 			status := q.observer.Derive(r)
 			runs, statuses = append(runs, *r), append(statuses, status)
 			reached := status.Label.Settled()
 			if len(labels) > 0 {
 				reached = slices.Contains(labels, status.Label)
+				missed = missed || !reached && r.Attempt.State.Final()
 			}
-			done = done && reached
+			done, restarting = done && reached, restarting || goesOn
 		}
-		if done && !restarting {
+		switch {
+		case restarting: // the next attempt decides
+		case done:
 			return runs, statuses, nil
-		}
-		if len(labels) > 0 && !restarting && slices.ContainsFunc(runs, func(r agency.Run) bool {
-			return r.Attempt.State.Final() && !slices.Contains(labels, q.observer.Derive(&r).Label)
-		}) {
+		case missed:
 			return runs, statuses, agency.Errorf(agency.CodeInvalidState, "a run has ended without reaching %s", joinLabels(labels))
 		}
 		select {

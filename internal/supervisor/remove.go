@@ -373,27 +373,25 @@ func (rm *remover) removeRest(ctx context.Context, r *agency.Run, req RemoveRequ
 	}
 	defer unlock()
 	repo, err := rm.repos.Of(ctx, r)
+	if !req.DeleteBranch && agency.IsCode(err, agency.CodeInvalidState) { // the repository is gone
+		removal.Branch = ""
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if !req.DeleteBranch {
-		switch gone := agency.IsCode(err, agency.CodeInvalidState); {
-		case gone:
-			removal.Branch = ""
-			return nil
-		case err != nil:
-			return err
-		}
 		there, err := rm.git.HasBranch(ctx, repo, r.Branch)
 		if !there && err == nil {
 			removal.Branch = ""
 		}
 		return err
 	}
+	own, err := rm.ownsBranch(ctx, r, repo)
 	if err != nil {
 		return err
 	}
-	switch own, err := rm.ownsBranch(ctx, r, repo); {
-	case err != nil:
-		return err
-	case !own:
+	if !own {
 		removal.spareBranch()
 		return nil
 	}
