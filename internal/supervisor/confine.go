@@ -113,8 +113,8 @@ func (la *launcher) gitInside(ctx context.Context, l *launching, dir string) (ag
 	switch {
 	case err != nil:
 		return git, err
-	case l.gits != nil:
-		l.gits <- prepare
+	case l.privateGit != nil:
+		l.privateGit <- prepare
 		return git, nil
 	default:
 		return git, prepare()

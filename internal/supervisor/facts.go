@@ -38,8 +38,8 @@ func (q *Query) Result(ctx context.Context, id agency.RunID) (result agency.Agen
 		}
 	}
 	result.Usage = status.UsageOf(attempts)
-	if word := r.Attempt.OwnReport(); word != nil {
-		result.Tests = word.HowToTest
+	if report := r.Attempt.OwnReport(); report != nil {
+		result.Tests = report.HowToTest
 	}
 	stat, dirty, err := q.work.diffStat(ctx, r)
 	if ctx.Err() != nil {

@@ -48,21 +48,21 @@ type launcher struct {
 
 // launching is an attempt while it becomes a running agent.
 type launching struct {
-	run      *agency.Run
-	token    string
-	env      []string // the runner's, without what agency adds
-	command  agency.Command
-	settings *agency.RunSettings
-	resumes  string            // the conversation that it continues in the mode protocol
-	files    []string          // what is attached to its task, relative to the worktree
-	hosts    []string          // of its spec, which it reaches with the network allow
-	set      []string          // the names of the variables that were set for the attempt
-	gits     chan func() error // gets the function that makes the agent's repository in a sandbox; nil when the worktree is there already
-	setup    *setup            // nil when the repository needs none, or it is done
-	waits    bool              // the wrapper waits until it is let go
-	silent   bool              // the agent gets no message at the start, and waits for one
-	keeps    bool              // what the agent reported in the attempt before still counts
-	warnings []string          // problems that do not fail the start
+	run        *agency.Run
+	token      string
+	env        []string // the runner's, without what agency adds
+	command    agency.Command
+	settings   *agency.RunSettings
+	resumes    string            // the conversation that it continues in the mode protocol
+	files      []string          // what is attached to its task, relative to the worktree
+	hosts      []string          // of its spec, which it reaches with the network allow
+	set        []string          // the names of the variables that were set for the attempt
+	privateGit chan func() error // gets the function that makes the agent's repository in a sandbox; nil when the worktree is there already
+	setup      *setup            // nil when the repository needs none, or it is done
+	waits      bool              // the wrapper waits until it is let go
+	silent     bool              // the agent gets no message at the start, and waits for one
+	keeps      bool              // what the agent reported in the attempt before still counts
+	warnings   []string          // problems that do not fail the start
 }
 
 func (l *launching) warn(text string) { l.warnings = append(l.warnings, text) }
@@ -133,14 +133,14 @@ func (la *launcher) startSession(ctx context.Context, l *launching) error {
 func (la *launcher) startEarly(ctx context.Context, l *launching) (await func() error) {
 	l.waits = true
 	if l.run.Sandbox.Level.Confines() {
-		l.gits = make(chan func() error, 1)
+		l.privateGit = make(chan func() error, 1)
 	}
 	started := make(chan struct{})
 	var err error
 	go func() {
 		defer close(started)
-		if l.gits != nil {
-			defer close(l.gits)
+		if l.privateGit != nil {
+			defer close(l.privateGit)
 		}
 		defer trace.Begin(ctx, "start the session")()
 		err = la.startSession(ctx, l)
@@ -151,10 +151,10 @@ func (la *launcher) startEarly(ctx context.Context, l *launching) (await func() 
 // prepareGit makes the agent's repository in a sandbox whose session starts early: a wrapper that
 // waits continues when the record has the worktree, even after a crash.
 func (l *launching) prepareGit() error {
-	if l.gits == nil {
+	if l.privateGit == nil {
 		return nil
 	}
-	if prepare := <-l.gits; prepare != nil {
+	if prepare := <-l.privateGit; prepare != nil {
 		return prepare()
 	}
 	return nil // the start failed before, and has the error

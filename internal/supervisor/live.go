@@ -29,7 +29,7 @@ type live struct {
 	state        *runState        // the content of its state.json; nil when that is not known
 	asked        bool             // a user requested its end
 	sessionEnded bool             // its session was ended
-	let          bool             // the wrapper may start its runner
+	mayStart     bool             // the wrapper may start its runner
 	replaced     int              // wrappers that were started in its place, and did not connect
 	replacedAt   time.Time        // when the last of them was started
 	spans        []agency.Span    // of its start, if a client asked for them
@@ -82,7 +82,7 @@ func (lv *Live) connect(ctx context.Context, r *agency.Run, hello *agency.Wrappe
 		return nil, false
 	}
 	before, l.link, l.replaced = l.link, link, 0
-	if l.let {
+	if l.mayStart {
 		go sendGo(ctx, link)
 	}
 	if hello.Wrapper.PID != 0 && !slices.Contains(l.wrappers, hello.Wrapper) {
@@ -222,7 +222,7 @@ func (lv *Live) watched(r *agency.Run) *live {
 // letGo lets the wrapper of a run start its runner, now and whenever it connects.
 func (lv *Live) letGo(ctx context.Context, id agency.RunID) {
 	lv.change(id, func(l *live) {
-		l.let = true
+		l.mayStart = true
 		if l.link != nil {
 			go sendGo(ctx, l.link)
 		}

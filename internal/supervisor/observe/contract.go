@@ -71,7 +71,7 @@ func (ob *Observer) ReadStatusFiles(r *agency.Run) {
 // as new content. What cannot be recorded is read again by the next rescan.
 func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 	// One at a time: an older reading must not overwrite a newer one.
-	unlock, err := ob.locks.Lock(ctx, "word "+string(id))
+	unlock, err := ob.locks.Lock(ctx, "state "+string(id))
 	if err != nil {
 		return
 	}
@@ -81,22 +81,22 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 		return
 	}
 	stamp := stampOf(filepath.Join(l.worktree, agency.ContractFile))
-	word := readStatusFile(l.worktree, ob.Now())
+	reading := readStatusFile(l.worktree, ob.Now())
 	// The file is being replaced, or a writer that writes in place is in the middle of it.
-	for wait := time.Millisecond; word.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
+	for wait := time.Millisecond; reading.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}
-		word = readStatusFile(l.worktree, ob.Now())
+		reading = readStatusFile(l.worktree, ob.Now())
 	}
-	ob.outputs.offered(ctx, &l, word, stamp)
+	ob.outputs.offered(ctx, &l, reading, stamp)
 	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}
-		return takeReported(&l, &r.Attempt, word, stamp), nil
+		return takeReported(&l, &r.Attempt, reading, stamp), nil
 	})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -114,28 +114,28 @@ const heardEvery = time.Second
 // takeReported makes a reading of the status file the status of an attempt. The same status counts
 // as new when the agent wrote it again after a message, a prompt or a report; from a working agent
 // it is a sign of life, and otherwise it changes nothing.
-func takeReported(l *liveRun, a *agency.Attempt, word agency.Observed, stamp fileStamp) []agency.EventDraft {
+func takeReported(l *liveRun, a *agency.Attempt, reading agency.Observed, stamp fileStamp) []agency.EventDraft {
 	before := a.Reported
-	again := wroteAgain(l, before.At, stamp, word.At)
+	again := wroteAgain(l, before.At, stamp, reading.At)
 	var since time.Time
 	if before.Contract != nil {
 		since = before.At
 	}
 	// A file that was missing or unreadable may come back unchanged: then its age counts from its
 	// last change.
-	word.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, word.At)
-	anew := again && superseded(a, l.agentState, before.At) && !superseded(a, l.agentState, word.At)
-	if sameReported(before, word) && !anew {
-		works := word.Contract != nil && word.Contract.Status == agency.ReportedWorking
-		if again && works && word.At.Sub(before.At) >= heardEvery {
-			a.Reported = word
+	reading.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, reading.At)
+	anew := again && superseded(a, l.agentState, before.At) && !superseded(a, l.agentState, reading.At)
+	if sameReported(before, reading) && !anew {
+		works := reading.Contract != nil && reading.Contract.Status == agency.ReportedWorking
+		if again && works && reading.At.Sub(before.At) >= heardEvery {
+			a.Reported = reading
 		}
 		return nil
 	}
-	a.Reported = word
-	data := map[string]any{"problem": word.Problem}
-	if word.Contract != nil {
-		data["status"], data["summary"] = word.Contract.Status, word.Contract.Summary
+	a.Reported = reading
+	data := map[string]any{"problem": reading.Problem}
+	if reading.Contract != nil {
+		data["status"], data["summary"] = reading.Contract.Status, reading.Contract.Summary
 	}
 	return []agency.EventDraft{{Type: agency.ContractChanged, Data: data}}
 }
@@ -171,19 +171,19 @@ func ChangeTime(path string) time.Time {
 
 // readStatusFile reads the status file of a worktree.
 func readStatusFile(worktree string, now time.Time) agency.Observed {
-	word := agency.Observed{At: now}
+	reading := agency.Observed{At: now}
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
 	if err == nil {
 		var c agency.Contract
 		if c, err = contract.Parse(data); err == nil {
-			word.Contract = &c
-			return word
+			reading.Contract = &c
+			return reading
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		word.Problem = whyUnreadable(err)
+		reading.Problem = whyUnreadable(err)
 	}
-	return word
+	return reading
 }
 
 // whyUnreadable returns in a few words why a file in a worktree cannot be read, without its long

@@ -15,7 +15,7 @@ import (
 // where reading stopped is part of the agent state. all is false when the file was not read to its
 // end.
 func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool) {
-	unlock, err := ob.locks.Lock(ctx, "word "+string(id))
+	unlock, err := ob.locks.Lock(ctx, "state "+string(id))
 	if err != nil {
 		return false
 	}

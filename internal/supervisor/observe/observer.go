@@ -110,7 +110,7 @@ type Deps struct {
 
 // Observer watches the runs that are not final.
 //
-// Locks are taken in this order: that of a run's outputReader, "file" of a run, "word" of it, mu,
+// Locks are taken in this order: that of a run's outputReader, "file" of a run, "state" of it, mu,
 // that of folders. Under mu there is no I/O, and no call out of the package except the predicate of
 // SetUnseen.
 type Observer struct {
