@@ -31,7 +31,7 @@ func (s *settler) endStart(ctx context.Context, r *agency.Run) error {
 			return err
 		}
 	}
-	return s.endContainer(ctx, r)
+	return s.containers.remove(ctx, r)
 }
 
 // graceOf returns how long the agent of an attempt may take to end, as far as its wrapper has

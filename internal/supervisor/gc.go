@@ -103,7 +103,7 @@ func (s *Supervisor) reasonToKeep(ctx context.Context, r *agency.Run, olderThan 
 	switch {
 	case err != nil:
 		return "its worktree cannot be read"
-	case facts.Dirty && !s.remover.work.landedWhole(ctx, r, repo):
+	case facts.Dirty && !s.Work.landedWhole(ctx, r, repo):
 		return "uncommitted changes"
 	case facts.Branch != r.Branch && facts.Ahead > 0:
 		return "commits that are not on its branch"

@@ -14,17 +14,18 @@ import (
 // monitor keeps the record of live runs in agreement with this host: at the start of the daemon, and
 // then until Stop.
 type monitor struct {
-	store    *Records
-	live     *Live
-	observer *observe.Observer
-	views    *views
-	settler  *settler
-	sessions *sessionEnder
-	tmux     Tmux
-	watcher  Watcher
-	interval *rescanInterval
-	log      *slog.Logger
-	life     *life
+	store      *Records
+	live       *Live
+	observer   *observe.Observer
+	views      *views
+	settler    *settler
+	sessions   *sessionEnder
+	containers *containers
+	tmux       Tmux
+	watcher    Watcher
+	interval   *rescanInterval
+	log        *slog.Logger
+	life       *life
 }
 
 // reconcile settles every run that is recorded as live, and ends what an earlier daemon left of the
@@ -60,7 +61,7 @@ func (m *monitor) reconcile(ctx context.Context) (removing []*agency.Run, err er
 			removing = append(removing, r)
 		}
 		if r.Attempt.State.Final() {
-			m.settler.removeContainer(r)
+			m.containers.removeSoon(r)
 		}
 		if r.Attempt.State != agency.Failed {
 			continue

@@ -35,15 +35,17 @@ type Removal struct {
 // remover removes what a run has: its session, worktree and branch. It does not decide whether a
 // run may go.
 type remover struct {
-	store   *Records
-	repos   *Repos
-	work    *Work
-	settler *settler
-	views   *views
-	git     Git
-	tmux    Tmux
-	log     *slog.Logger
-	now     func() time.Time
+	store      *Records
+	repos      *Repos
+	work       *Work
+	settler    *settler
+	containers *containers
+	views      *views
+	git        Git
+	tmux       Tmux
+	attempts   Attempts
+	log        *slog.Logger
+	now        func() time.Time
 }
 
 // RemoveRun removes an ended run's session and worktree, and its branch if asked. First it saves
@@ -75,7 +77,7 @@ func (s *Supervisor) RemoveRun(ctx context.Context, req RemoveRequest) (*Removal
 	}
 	removal := &Removal{Run: r, Branch: r.Branch, Warnings: []string{}}
 	if removal.Already = r.RemovedAt != nil; removal.Already {
-		if err := s.settler.endContainer(ctx, r); err != nil {
+		if err := s.containers.remove(ctx, r); err != nil {
 			return nil, err
 		}
 		return removal, s.remover.removeRest(ctx, r, req, removal)
@@ -147,7 +149,7 @@ func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest,
 		return err
 	}
 	killpoint.At("remove.intended")
-	if err := rm.settler.endContainer(ctx, r); err != nil {
+	if err := rm.containers.remove(ctx, r); err != nil {
 		removal.Warnings = append(removal.Warnings, "its container stays: "+agency.AsError(err).Message)
 	}
 	if err := rm.removeWorktree(ctx, r, req, removal); err != nil {
@@ -166,7 +168,7 @@ func (rm *remover) remove(ctx context.Context, r *agency.Run, req RemoveRequest,
 		removal.Warnings = append(removal.Warnings, fmt.Sprintf("tmux session %s: %s", r.Session(), agency.AsError(err).Message))
 	}
 	killpoint.At("remove.session")
-	if err := rm.settler.attempts.Unlimit(observe.AttemptDir(r.Dir, r.Attempt.Number), r.ID, r.Attempt.Number); err != nil {
+	if err := rm.attempts.Unlimit(observe.AttemptDir(r.Dir, r.Attempt.Number), r.ID, r.Attempt.Number); err != nil {
 		removal.Warnings = append(removal.Warnings, agency.AsError(err).Message)
 	}
 	removal.Run, err = rm.store.ChangeRun(ctx, r.ID, func(r *agency.Run) ([]agency.EventDraft, error) {

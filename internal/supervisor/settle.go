@@ -29,12 +29,12 @@ type settler struct {
 	git      Git
 	tmux     Tmux
 	attempts Attempts
-	sandbox  Sandbox
 	wrapper  []string // argv that begins a wrapper
 	log      *slog.Logger
 	now      func() time.Time
 
-	sessions *sessionEnder
+	sessions   *sessionEnder
+	containers *containers
 
 	life  *life
 	locks keyed.Locks // serialises the ends of one run
@@ -98,7 +98,7 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 	}
 	if ended {
 		s.sessions.afterStop(r)
-		s.removeContainer(r)
+		s.containers.removeSoon(r)
 	}
 	switch {
 	case r.Attempt.Number != attempt || r.Attempt.State.Final():
@@ -333,7 +333,7 @@ func (s *settler) loseFor(ctx context.Context, r *agency.Run, start *agency.Star
 	if changed {
 		s.views.write(ctx, settled)
 		s.sessions.afterStop(settled)
-		s.removeContainer(settled)
+		s.containers.removeSoon(settled)
 	}
 	s.forget(settled, r.Attempt.Number)
 	return nil

@@ -294,28 +294,29 @@ type Supervisor struct {
 	rescanInterval *rescanInterval
 
 	// Each part knows the parts above it here, and not the supervisor.
-	Records   *Records
-	Live      *Live
-	Repos     *Repos
-	Projects  *Projects
-	images    *images
-	Work      *Work
-	Inbox     *Inbox
-	Callers   *Callers
-	Terminals *observe.Terminals
-	Observer  *observe.Observer
-	views     *views
-	Marks     *Marks
-	Standbys  *standby.Pool
-	Input     *Input
-	settler   *settler
-	Wrappers  *Wrappers
-	launcher  *launcher
-	planner   *planner
-	remover   *remover
-	monitor   *monitor
-	Query     *Query
-	Counter   *Counter // a service of its own
+	Records    *Records
+	Live       *Live
+	Repos      *Repos
+	Projects   *Projects
+	images     *images
+	Work       *Work
+	Inbox      *Inbox
+	Callers    *Callers
+	Terminals  *observe.Terminals
+	Observer   *observe.Observer
+	views      *views
+	Marks      *Marks
+	Standbys   *standby.Pool
+	Input      *Input
+	containers *containers
+	settler    *settler
+	Wrappers   *Wrappers
+	launcher   *launcher
+	planner    *planner
+	remover    *remover
+	monitor    *monitor
+	Query      *Query
+	Counter    *Counter // a service of its own
 }
 
 // New returns a supervisor. It does nothing until Start.
@@ -340,16 +341,19 @@ func New(deps Deps, settings Settings) *Supervisor {
 	}
 	s.Marks = &Marks{store: s.Records, views: s.views, now: deps.Now}
 	s.Input = &Input{store: s.Records, live: s.Live, observer: s.Observer, harness: deps.Harness, tmux: deps.Tmux, random: deps.Random, log: deps.Log, now: deps.Now}
+	s.containers = &containers{sandbox: deps.Sandbox, log: deps.Log, life: s.life}
 	s.settler = &settler{
 		store: s.Records, live: s.Live, observer: s.Observer, repos: s.Repos, work: s.Work, views: s.views, git: deps.Git, tmux: deps.Tmux,
-		attempts: deps.Attempts, sandbox: deps.Sandbox, wrapper: settings.Wrapper, log: deps.Log, now: deps.Now, life: s.life,
-		sessions: &sessionEnder{store: s.Records, live: s.Live, tmux: deps.Tmux, log: deps.Log, life: s.life},
+		attempts: deps.Attempts, wrapper: settings.Wrapper, log: deps.Log, now: deps.Now, life: s.life,
+		sessions:   &sessionEnder{store: s.Records, live: s.Live, tmux: deps.Tmux, log: deps.Log, life: s.life},
+		containers: s.containers,
 	}
 	s.Wrappers = &Wrappers{
 		store: s.Records, live: s.Live, observer: s.Observer, settler: s.settler, attempts: deps.Attempts, log: deps.Log, life: s.life,
 	}
 	s.remover = &remover{
-		store: s.Records, repos: s.Repos, work: s.Work, settler: s.settler, views: s.views, git: deps.Git, tmux: deps.Tmux, log: deps.Log, now: deps.Now,
+		store: s.Records, repos: s.Repos, work: s.Work, settler: s.settler, containers: s.containers, views: s.views, git: deps.Git, tmux: deps.Tmux,
+		attempts: deps.Attempts, log: deps.Log, now: deps.Now,
 	}
 	s.Standbys = standby.New(standby.Deps{
 		Home: settings.Home, Git: deps.Git, Boot: deps.Boot, Lock: s.Repos.Lock, Count: deps.Standbys, Spare: deps.Spare, Log: deps.Log, Now: deps.Now,
@@ -373,7 +377,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 		harness: deps.Harness, sandbox: deps.Sandbox, random: deps.Random, room: deps.Room, home: settings.Home, hook: settings.Hook, now: deps.Now,
 	}
 	s.monitor = &monitor{
-		store: s.Records, live: s.Live, observer: s.Observer, views: s.views, settler: s.settler, sessions: s.settler.sessions,
+		store: s.Records, live: s.Live, observer: s.Observer, views: s.views, settler: s.settler, sessions: s.settler.sessions, containers: s.containers,
 		tmux: deps.Tmux, watcher: deps.Watcher, interval: s.rescanInterval, log: deps.Log, life: s.life,
 	}
 	s.Query = &Query{
