@@ -31,7 +31,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// The matrix has the points of the code, and docs/crash.md names each.
+// The matrix has the points of the code, and docs/crash-tests.md names each.
 func TestPoints(t *testing.T) {
 	t.Parallel()
 	used := slices.Concat([]string{"scheduler.changed", "settle.unseen"}, sessionPoints, removePoints, restorePoints, verifyPoints, commentPoints, forgePoints, queuePoints, landPoints, conflictPoints, beginPoints, containerPoints)
@@ -40,7 +40,7 @@ func TestPoints(t *testing.T) {
 	}
 	slices.Sort(used)
 	used = slices.Compact(used)
-	doc, err := os.ReadFile("../../docs/crash.md")
+	doc, err := os.ReadFile("../../docs/crash-tests.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestPoints(t *testing.T) {
 		}
 		general := step.ReplaceAllString(point, "$1.STEP.$2")
 		if !bytes.Contains(doc, []byte("`"+general+"`")) {
-			t.Errorf("docs/crash.md does not name %s", general)
+			t.Errorf("docs/crash-tests.md does not name %s", general)
 		}
 	}
 	for point := range inCode {

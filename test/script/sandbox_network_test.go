@@ -16,7 +16,7 @@ import (
 	"agency/test/fixture"
 )
 
-// An agent with --network allow tries its ways out; docs/sandbox.md has the table. What it was
+// An agent with --network allow tries its ways out; docs/ways-out.md has the table. What it was
 // refused is in the record.
 func TestSandboxNetwork(t *testing.T) {
 	t.Parallel()
@@ -43,11 +43,11 @@ func TestSandboxNetworkOfContainer(t *testing.T) {
 	tryFenced(t, f, map[string]any{"sandbox": "container", "image": fixture.Image})
 }
 
-// tryFenced runs the agent fenced in a sandbox, and compares what it found with docs/sandbox.md.
+// tryFenced runs the agent fenced in a sandbox, and compares what it found with docs/ways-out.md.
 func tryFenced(t *testing.T, f *fixture.Fixture, sandbox map[string]any) {
 	t.Helper()
 	runFenced(t, f, sandbox)
-	docs, err := os.ReadFile("../../docs/sandbox.md")
+	docs, err := os.ReadFile("../../docs/ways-out.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func tryFenced(t *testing.T, f *fixture.Fixture, sandbox map[string]any) {
 	}
 	t.Logf("\n%s", found)
 	if strings.TrimSpace(found) != strings.TrimSpace(table) {
-		t.Errorf("docs/sandbox.md has\n%s", table)
+		t.Errorf("docs/ways-out.md has\n%s", table)
 	}
 }
 

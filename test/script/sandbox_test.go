@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// docs/sandbox.md lists the ways out that the script tries, with what it found.
+// docs/ways-out.md lists the ways out that the script tries, with what it found.
 func TestWaysOutAreDocumented(t *testing.T) {
 	t.Parallel()
 	script, err := os.ReadFile("testdata/sandbox-escape.txtar")
@@ -22,7 +22,7 @@ func TestWaysOutAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := os.ReadFile("../../docs/sandbox.md")
+	docs, err := os.ReadFile("../../docs/ways-out.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestWaysOutAreDocumented(t *testing.T) {
 	for line := range strings.Lines(open) {
 		way, _, _ := strings.Cut(line, ": ")
 		if row := "| " + way + " | open |\n"; !strings.Contains(string(docs), row) {
-			t.Errorf("docs/sandbox.md has no row %q", row)
+			t.Errorf("docs/ways-out.md has no row %q", row)
 		}
 	}
 	_, limits, _ := strings.Cut(string(hungry), "-- want.txt --\n")
@@ -45,7 +45,7 @@ func TestWaysOutAreDocumented(t *testing.T) {
 	for line := range strings.Lines(string(found) + limits + ends) {
 		way, outcome, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if row := "| " + way + " | " + outcome + " | " + outcome + " |\n"; !strings.Contains(string(docs), row) {
-			t.Errorf("docs/sandbox.md has no row %q", row)
+			t.Errorf("docs/ways-out.md has no row %q", row)
 		}
 	}
 }
