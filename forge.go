@@ -9,7 +9,7 @@ type Push struct {
 	RunID   RunID     `json:"run_id"`  // the run whose work was pushed, or the target that its work landed in
 	URL     string    `json:"url"`     // of the remote, without a password
 	Branch  string    `json:"branch"`  // on the remote, without refs/heads/
-	Commit  string    `json:"commit"`  // what the branch becomes
+	Commit  string    `json:"commit"`  // the new commit of the branch
 	Created bool      `json:"created"` // the remote did not have the branch before
 	Done    bool      `json:"done"`    // the remote was seen to have the commit; false while it is being pushed
 	At      time.Time `json:"at"`      // when agency recorded it
@@ -50,7 +50,7 @@ func (s PRState) Open() bool { return s == PROpen || s == PRDraft }
 type PullRequest struct {
 	Forge  ForgeKind `json:"forge"`  // the kind of server that has it
 	Number int       `json:"number"` // its number there, from 1
-	URL    string    `json:"url"`    // where people see it; untrusted
+	URL    string    `json:"url"`    // of its page on the forge; untrusted
 	State  PRState   `json:"state"`  // its state when agency last looked
 	Branch string    `json:"branch"` // with the work
 	Base   string    `json:"base"`   // the branch that it would be merged into

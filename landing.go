@@ -46,7 +46,7 @@ type Landing struct {
 	Method    LandingMethod `json:"method"`     // how the commits become commits of the target
 	Source    string        `json:"source"`     // the commit that was brought in
 	TargetOld string        `json:"target_old"` // where the target stood
-	Candidate string        `json:"candidate"`  // what the target becomes
+	Candidate string        `json:"candidate"`  // the new commit of the target
 	// The target moves from MoveFrom to MoveTo, in one step with other landings of a queue: theirs are
 	// the commits between. Alone, these are TargetOld and Candidate.
 	MoveFrom  string       `json:"-"`

@@ -105,7 +105,7 @@ type SetupFile struct {
 
 // SetupTrust is what the user is asked to allow, and whether it is allowed.
 type SetupTrust struct {
-	Hash    string      `json:"hash"`    // of all of it; empty when there is nothing to trust
+	Hash    string      `json:"hash"`    // of all these contents; empty when there is nothing to trust
 	Trusted bool        `json:"trusted"` // the user has allowed all of it; false also when there is nothing to trust
 	Changed bool        `json:"changed"` // another setup was trusted in this repository before
 	Setup   []string    `json:"setup"`   // the program that prepares a new worktree, and its arguments; empty for none

@@ -21,14 +21,14 @@ type Spec struct {
 	// Name is the run's name: 2 to 40 lower-case letters, digits and single dashes, beginning with a
 	// letter. Left out, the run has only its handle.
 	Name   string      `json:"name,omitempty"`
-	Type   string      `json:"type,omitempty"`   // one word that says what kind of task it is; it can be a part of the handle
+	Type   string      `json:"type,omitempty"`   // one word for the kind of task; it can be a part of the handle
 	Tags   []string    `json:"tags,omitempty"`   // words by which runs are chosen; default: those of the preset, or else worker
 	Runner SpecRunner  `json:"runner,omitzero"`  // the agent program; default: that of the preset, the repository or the configuration
 	Prompt SpecPrompt  `json:"prompt"`           // the task
 	Inputs []SpecInput `json:"inputs,omitempty"` // files of the repository that the run depends on; agency records their content
 	Limits SpecLimits  `json:"limits,omitzero"`  // when an attempt is ended, or counts as hanging
-	// Resources are how much of the machine each attempt may use: of what is open, what is
-	// configured.
+	// Resources are how much of the machine each attempt may use. The configuration sets the limits
+	// that are left out.
 	Resources Resources    `json:"resources,omitzero"`
 	Env       []string     `json:"env,omitempty"`      // NAME=value; overrides the caller's environment
 	Headless  *bool        `json:"headless,omitempty"` // without a terminal: the agent works on the prompt and ends; short for a mode

@@ -23,7 +23,7 @@ type PlanPushResponse struct {
 	Run     Run           `json:"run"`     // whose work it is
 	Place   Place         `json:"place"`   // the remote to push to
 	Branch  string        `json:"branch"`  // on the remote, without refs/heads/
-	Commit  string        `json:"commit"`  // what the branch becomes
+	Commit  string        `json:"commit"`  // the new commit of the branch
 	Known   []agency.Push `json:"known"`   // earlier pushes to the branch, the oldest first
 	Rewrite bool          `json:"rewrite"` // the branch may lose what agency itself pushed there
 }
@@ -33,7 +33,7 @@ type RecordPushRequest struct {
 	Run     string `json:"run"`               // its name, handle or id
 	URL     string `json:"url"`               // of the remote; a password in it is not recorded
 	Branch  string `json:"branch"`            // on the remote, without refs/heads/
-	Commit  string `json:"commit"`            // what the branch becomes
+	Commit  string `json:"commit"`            // the new commit of the branch
 	Created bool   `json:"created,omitempty"` // the remote does not have the branch yet
 	Done    bool   `json:"done,omitempty"`    // the remote has the commit
 }
@@ -67,7 +67,7 @@ type RecordPRRequest struct {
 	Run    string           `json:"run"`              // its name, handle or id
 	Forge  agency.ForgeKind `json:"forge"`            // the kind of server that has it
 	Number int              `json:"number"`           // its number there, from 1
-	URL    string           `json:"url"`              // where people see it; a password in it is not recorded
+	URL    string           `json:"url"`              // of its page on the forge; a password in it is not recorded
 	State  agency.PRState   `json:"state"`            // its state now
 	Branch string           `json:"branch"`           // with the work
 	Base   string           `json:"base"`             // the branch to merge into

@@ -46,7 +46,7 @@ type ReviewRunResponse struct {
 	Target      string               `json:"target"`      // the branch that it would land in; empty when it cannot be tried
 	Method      agency.LandingMethod `json:"method"`      // how its commits would become commits of the target; empty when it cannot be tried
 	Commits     []agency.Commit      `json:"commits"`     // that the target does not have, the newest first
-	Files       []agency.FileChange  `json:"files"`       // in which the target would change, with what is not committed
+	Files       []agency.FileChange  `json:"files"`       // that would change in the target, with uncommitted changes
 	Uncommitted []agency.FileChange  `json:"uncommitted"` // those of files that are not committed
 	Nested      []string             `json:"nested"`      // repositories in the worktree with work of their own, which cannot land
 	Conflicts   []string             `json:"conflicts"`   // files that conflict with the target
@@ -93,7 +93,7 @@ type DiscardCommentsRequest struct {
 	Numbers []int  `json:"numbers,omitempty"` // default: all
 }
 
-// MarkReviewedRequest says that the user has reviewed files of a run's work, or takes that back. A
+// MarkReviewedRequest marks files of a run's work as reviewed by the user, or removes the marks. A
 // file is reviewed until it changes.
 type MarkReviewedRequest struct {
 	Run   string                `json:"run"`            // its name, handle or id
@@ -158,7 +158,7 @@ type MergeSessionRequest struct {
 	DryRun             bool   `json:"dry_run,omitempty"`             // make and check each commit on the target as it is, and move nothing
 	NoVerify           bool   `json:"no_verify,omitempty"`           // do not run the target's checks
 	Approve            bool   `json:"approve,omitempty"`             // even if the work changes what the checks run
-	Landed             bool   `json:"landed,omitempty"`              // answer with the landings of before too, of work that the target has already
+	Landed             bool   `json:"landed,omitempty"`              // list earlier landings too, of work that the target has already
 
 	Env    agency.Environ `json:"env,omitempty"`    // the caller's environment, for the checks
 	Config string         `json:"config,omitempty"` // the caller's configuration file; empty means the default one

@@ -108,7 +108,7 @@ func openAPIDocument(t *testing.T) object {
 		"info": object{
 			"title": "agency", "version": strconv.Itoa(api.SchemaVersion), "license": object{"name": "MIT", "identifier": "MIT"},
 			"description": "The operations of agency's daemon, which listens on a unix socket of the user: ~/.agency/agencyd.sock, or AGENCY_SOCKET. " +
-				"agency api CALL runs one. docs/json.md tells more, and docs/policy.md tells which operations a run may call. " +
+				"agency api CALL runs one. docs/json.md describes them for readers, and docs/policy.md lists which a run may call. " +
 				"x-kind: acts changes something, so never send it twice; reads changes nothing more when it is sent twice, and answers soon; " +
 				"waits changes nothing and may take long. x-tool is the operation's name among the tools of agency mcp.",
 		},

@@ -5,7 +5,7 @@ import "agency"
 // InitRepoRequest asks for the files that init writes into the repository of Dir.
 type InitRepoRequest struct {
 	Dir     string         `json:"dir"`               // a folder in the repository
-	Answers InitAnswers    `json:"answers,omitzero"`  // what agency.toml is to have
+	Answers InitAnswers    `json:"answers,omitzero"`  // the new settings in agency.toml
 	Archive bool           `json:"archive,omitempty"` // with the standard layout: move the files of ai_docs/scout to scout_outputs/archive
 	Force   bool           `json:"force,omitempty"`   // write agency.toml and the templates again, even if they were changed
 	DryRun  bool           `json:"dry_run,omitempty"` // write nothing
@@ -34,7 +34,7 @@ type InitRepoResponse struct {
 	Settings []InitSetting `json:"settings"`  // the settings of the repository, as they will be
 	Changes  []InitChange  `json:"changes"`   // the paths that init looks after, changed or not
 	Keys     []string      `json:"keys"`      // the changes in an existing agency.toml, one per line
-	ClaudeMD string        `json:"claude_md"` // what became of CLAUDE.md: created or exists
+	ClaudeMD string        `json:"claude_md"` // whether agency made CLAUDE.md: created or exists
 	Scouts   []string      `json:"scouts"`    // names in ai_docs/scout, which the standard layout can archive
 	// Wants describes in words what new worktrees get; empty for nothing.
 	Wants     string `json:"wants"`

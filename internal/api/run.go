@@ -57,7 +57,7 @@ type Run struct {
 	// Ports are those of the container of the newest attempt that the machine reaches while it runs;
 	// null when there are none.
 	Ports *agency.Ports `json:"ports"`
-	// Resources are how much of the machine each attempt may use; the attempts say what enforces
+	// Resources are how much of the machine each attempt may use; the attempts have what enforces
 	// them.
 	Resources agency.Resources `json:"resources"`
 	// Limits are what enforces the resources of the newest attempt, and which it reached; null without
@@ -188,7 +188,7 @@ type ShowRunResponse struct {
 	// shows; never null.
 	Requests []agency.Request `json:"requests"`
 	Todos    []agency.Todo    `json:"todos"` // the agent's list of its work, as far as its protocol tells it; never null
-	// Settings are what the living agent uses and offers, as far as it tells; the lists are never null.
+	// Settings are what the living agent reports that it uses and offers; the lists are never null.
 	Settings   agency.Settings        `json:"settings"`
 	Queue      []agency.QueuedMessage `json:"queue"`       // messages that the agent has, and has not begun with; never null
 	Attempts   []agency.Attempt       `json:"attempts"`    // the oldest first

@@ -74,7 +74,7 @@ type SessionAgent struct {
 	WaitReason string `json:"wait_reason"`
 	// NeedsUser is true when it cannot start, or its run waits, until the user or an agent acts.
 	NeedsUser bool                `json:"needs_user"`
-	Result    *agency.AgentResult `json:"result"` // what it leaves; null until it is final and that is known, and for an agent that never ran
+	Result    *agency.AgentResult `json:"result"` // its work; null until it is final and the work is counted, and for an agent that never ran
 	Landed    *AgentLanding       `json:"landed"` // where its work landed, or why it did not; null when it neither landed nor is to land
 }
 
@@ -228,7 +228,7 @@ type WaitSessionRequest struct {
 	Session   string `json:"session" jsonschema:"its id, name, active (the one that runs) or latest"`
 	Dir       string `json:"dir,omitempty"`        // a folder in the repository that active and latest mean
 	Attention bool   `json:"attention,omitempty"`  // also return when the session, or one of its agents, needs the user
-	Paused    bool   `json:"paused,omitempty"`     // also return when the session is paused and an action is needed, which is not the case after a pause by hand
+	Paused    bool   `json:"paused,omitempty"`     // also return when agency paused the session and it needs an action
 	TimeoutMS int64  `json:"timeout_ms,omitempty"` // how long, in milliseconds; 0 means no limit
 }
 
@@ -268,7 +268,7 @@ const (
 type SessionUpdate struct {
 	Agent    string        `json:"agent,omitempty"`     // its id; empty means the session itself, for complete and cancel
 	Action   SessionAction `json:"action"`              // what happened
-	PID      *int          `json:"pid,omitempty"`       // for start: the number of the agent's process; null when there is none to tell
+	PID      *int          `json:"pid,omitempty"`       // for start: the number of the agent's process; null when it is unknown
 	ExitCode *int          `json:"exit_code,omitempty"` // for complete and fail; null means 0 and 1
 	Error    string        `json:"error,omitempty"`     // for fail and cancel: why
 }

@@ -58,7 +58,7 @@ type Timer struct {
 	Sent       int          `json:"sent"`        // ticks at which the message was written
 	Skipped    int          `json:"skipped"`     // ticks at which the run was not idle
 	Failed     int          `json:"failed"`      // ticks at which it could not be written
-	Outcome    string       `json:"outcome"`     // what became of the last tick, for users; empty before the first
+	Outcome    string       `json:"outcome"`     // the result of the last tick, for users; empty before the first
 	StoppedAt  *time.Time   `json:"stopped_at"`  // when it ended by itself; null while it runs
 	StopReason string       `json:"stop_reason"` // why it ended; empty while it runs
 }

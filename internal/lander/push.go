@@ -16,7 +16,7 @@ type Push struct {
 	Run     *agency.Run
 	Place   Place
 	Branch  string        // on the remote
-	Commit  string        // what the branch becomes
+	Commit  string        // the new commit of the branch
 	Known   []agency.Push // earlier ones to the same branch of the same remote, the oldest first
 	Rewrite bool          // the branch may lose what agency itself pushed there
 }
