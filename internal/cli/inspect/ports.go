@@ -21,7 +21,7 @@ func NewPorts(d *command.Deps) *cobra.Command {
 		Long: `Prints the ports of a run's container that [sandbox] ports of agency.toml
 names, each with its address on this machine, and with a name for it that
 browsers and curl know. They lead to what listens in the container, while the
-run is live. docs/sandbox.md tells more.`,
+run is live. docs/sandbox.md describes them.`,
 		Example: "  agency ports fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {

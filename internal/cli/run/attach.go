@@ -49,9 +49,9 @@ While the run has a request, prefix a shows it and takes your answer, unless you
 yourself. When the run stops, you are back where you came from; agency logs shows what the agent
 wrote. With --json, agency instead prints the command that shows the terminal.
 
-With --native, the agent's own terminal joins the conversation of a run in the mode protocol, as far
-as the agent has that: Codex. It shows what the agent asks, your answers and messages there count as
-those by agency, and the run continues when you leave it.`,
+With --native, the agent's own terminal joins the conversation of a run in the mode protocol. Only
+Codex can do this. The terminal shows what the agent asks. Your answers and messages there count as
+those of agency answer and agency send. The run continues when you leave it.`,
 		Example: "  agency attach fix-login\n  agency attach fix-login --native",
 		Args:    command.Takes("RUN"),
 	}, o.run)

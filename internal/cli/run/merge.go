@@ -63,7 +63,7 @@ defaults.`,
 	f.StringVar(&o.req.Method, "method", "", "land the commits by this `METHOD`: squash, ff, merge or rebase")
 	f.StringVarP(&o.req.Message, "message", "m", "", "the message of the commit as `TEXT` (default: from the run's commits and report)")
 	f.BoolVar(&o.req.IncludeUncommitted, "include-uncommitted", false, "land what the agent did not commit too")
-	f.BoolVar(&o.req.DryRun, "dry-run", false, "make the commit, say what is in its way, run no check, and move nothing")
+	f.BoolVar(&o.req.DryRun, "dry-run", false, "make the commit and print what is in its way; run no check, and move nothing")
 	f.BoolVar(&o.req.NoVerify, "no-verify", false, "do not run the checks of the target")
 	f.BoolVar(&o.req.Approve, "approve", false, "land work that changes what the checks run")
 	f.StringVar(&o.req.Undo, "undo", "", "take back this `LANDING`")

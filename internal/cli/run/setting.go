@@ -20,9 +20,9 @@ func NewModel(d *command.Deps) *cobra.Command {
 		Use:     "model RUN [NAME]",
 		Short:   "Show or change the model of a run's living agent",
 		GroupID: "run",
-		Long: `Without NAME, prints the model that the agent of a run uses, and those that it offers, as far
-as it tells. With NAME, has it use another one from now on, by the agent's own protocol (agency run
---mode protocol); the agent decides which names it takes. The next attempt begins with the model of
+		Long: `Without NAME, prints the model that the agent of a run uses, and those that it offers, if the
+agent reports them. With NAME, changes the model from now on, by the agent's own protocol (agency run
+--mode protocol). The agent decides which names it accepts. The next attempt begins with the model of
 the run again.`,
 		Example: `  agency model fix-login
   agency model fix-login opus`,
@@ -35,10 +35,11 @@ func NewPermissionMode(d *command.Deps) *cobra.Command {
 		Use:     "permission-mode RUN [NAME]",
 		Short:   "Show or change how a run's agent asks for permission",
 		GroupID: "run",
-		Long: `Without NAME, prints how the agent of a run asks for permission, and what else it offers, as
-far as it tells. With NAME, changes that from now on, by the agent's own protocol (agency run --mode
-protocol). NAME is the agent's own; some let it do everything without asking. Only you may change it.
-The next attempt begins with the permissions of the run again.`,
+		Long: `Without NAME, prints the permission mode that the agent of a run uses, and those that it
+offers, if the agent reports them. With NAME, changes the permission mode from now on, by the agent's
+own protocol (agency run --mode protocol). The names are the agent's own; in some modes it does
+everything without asking. Only you may change it. The next attempt begins with the permissions of
+the run again.`,
 		Example: `  agency permission-mode fix-login
   agency permission-mode fix-login acceptEdits`,
 	})
