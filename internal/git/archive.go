@@ -29,8 +29,8 @@ func (g *History) Folder(ctx context.Context, repo agency.Repo, commit, path str
 	return fields[2], nil
 }
 
-// Archive returns the files of a tree as a tar archive, as a worktree would hold them. One of more
-// than limit bytes is file.ErrTooLarge.
+// Archive returns the files of a tree as a tar archive, as a worktree would hold them. An archive
+// of more than limit bytes is file.ErrTooLarge.
 func (g *History) Archive(ctx context.Context, repo agency.Repo, tree string, limit int) ([]byte, error) {
 	at, err := g.viewed(ctx, repo)
 	if err != nil {

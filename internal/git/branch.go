@@ -45,8 +45,8 @@ func undoing(path string) string {
 }
 
 // MadeBranch reports whether AddWorktree made the branch for the worktree at path. It is false when
-// there is no such branch, and for one without its reflog, unless UndoBranch was cut off while it
-// deleted the branch. A branch that cannot be read is an error.
+// there is no such branch, and when the branch has no reflog, unless a crash interrupted UndoBranch
+// while it deleted the branch. A branch that cannot be read is an error.
 func (g *Worktrees) MadeBranch(ctx context.Context, repo agency.Repo, path, branch string) (bool, error) {
 	log, err := g.refs.reflog(ctx, repo, branch)
 	if err != nil || slices.ContainsFunc(log, func(entry string) bool { return provesMaker(entry, path) }) {
@@ -75,7 +75,7 @@ func (g *Worktrees) UndoBranch(ctx context.Context, repo agency.Repo, path, bran
 	return false, g.refs.Unpin(ctx, repo, undoing(path)) // an earlier undo may have been cut off after the deletion
 }
 
-// deleteMade deletes a branch that AddWorktree made, unless it is in use or was.
+// deleteMade deletes a branch that AddWorktree made, unless a worktree uses it or it has moved.
 func (g *Worktrees) deleteMade(ctx context.Context, repo agency.Repo, path, branch, commit string) (left bool, err error) {
 	log, err := g.refs.reflog(ctx, repo, branch)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// claim is the record, in a file of the folder Claims, that a git of agency writes one ref. The
-// file is there from before that git starts until it has ended by itself, and the git and all its
-// children hold a kernel lock on it. So a claim that is there and not locked is of a git that was
-// killed, and the lock of git on that ref is what it left.
+// claim is the record, in a file of the folder Claims, that a git process of agency writes one ref.
+// The file exists from before the process starts until it has ended by itself. The process and its
+// children hold a kernel lock on the file. So a claim that exists and is not locked belongs to a
+// git process that was killed, and the ref may still have the lock file of that process.
 type claim struct {
 	*os.File
 	writes refOf
@@ -31,8 +31,8 @@ type refOf struct {
 	Ref       string `json:"ref"`
 }
 
-// claim notes that a git is about to write a ref. It waits for one that still writes it, and
-// removes the lock that a killed one left.
+// claim records that a git process is about to write a ref. It waits for another process that still
+// writes the ref, and removes the lock that a killed process left.
 func (g *program) claim(ctx context.Context, writes refOf) (*claim, error) {
 	note, err := json.Marshal(writes)
 	if err == nil {
@@ -50,14 +50,14 @@ func (g *program) claim(ctx context.Context, writes refOf) (*claim, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.writes = writes
-	if _, err = c.WriteAt(note, 0); err != nil { // the same as before, if there was any
+	if _, err = c.WriteAt(note, 0); err != nil { // the same note as before, if there was one
 		return nil, errors.Join(fmt.Errorf("note what git writes: %w", err), c.Close())
 	}
 	return c, nil
 }
 
-// takeClaim opens the claim at path, and makes it where there is none, once no git holds it. What
-// it says is of a git that was killed; it says nothing when there was none.
+// takeClaim opens the claim at path once no git process holds it, and makes it if it is missing.
+// What the claim says was written for a git process that was killed; a new claim is empty.
 func takeClaim(ctx context.Context, path string) (*claim, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
@@ -65,9 +65,9 @@ func takeClaim(ctx context.Context, path string) (*claim, error) {
 			return nil, fmt.Errorf("note what git writes: %w", err)
 		}
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case err == nil && isAt(f, path): // else the git that held it before has removed it
+		case err == nil && isAt(f, path): // else the git process that held it has removed it
 			c := &claim{File: f}
-			_ = json.NewDecoder(io.LimitReader(f, 64<<10)).Decode(&c.writes) // half a note is of a git that had not begun
+			_ = json.NewDecoder(io.LimitReader(f, 64<<10)).Decode(&c.writes) // when only half of it was written, git had not started
 			return c, nil
 		case err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
 			return nil, errors.Join(fmt.Errorf("note what git writes: %w", err), f.Close())
@@ -128,7 +128,7 @@ func (c *claim) free(ctx context.Context) error {
 	return nil
 }
 
-// left is the lock, if it was made since the claim; nil if not.
+// left returns the lock file if it was made since the claim; otherwise nil.
 func (c *claim) left(root *os.Root, lock string) (fs.FileInfo, error) {
 	found, err := root.Lstat(lock)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,8 +144,8 @@ func (c *claim) left(root *os.Root, lock string) (fs.FileInfo, error) {
 	return found, nil
 }
 
-// done ends the claim of a git that has ended by itself. The lock of a killed one is removed now or
-// by FreeClaims.
+// done ends the claim of a git process. ended reports whether the process ended by itself; the lock
+// of a killed process is removed now or by FreeClaims.
 func (c *claim) done(ended bool) {
 	if ended {
 		_ = os.Remove(c.Name())
@@ -156,8 +156,8 @@ func (c *claim) done(ended bool) {
 	}
 }
 
-// FreeClaims removes the locks on refs that killed gits of agency left. A ref that a git still
-// writes is left to the next git that writes it.
+// FreeClaims removes the locks on refs that killed git processes of agency left. It skips a ref
+// that another git process still writes: the next one that writes it removes the lock.
 func (g *Repos) FreeClaims(ctx context.Context) error {
 	paths, err := filepath.Glob(filepath.Join(g.Claims, "*"))
 	if g.Claims == "" || err != nil {

@@ -23,13 +23,13 @@ type setting struct {
 	bare  bool // a key without a value, which is true
 }
 
-// read is what a repository's configuration holds, as long as its file is the same.
+// read is the configuration of a repository, which is valid as long as its file is the same.
 type read struct {
 	info     fs.FileInfo
 	settings []setting
 }
 
-// settings are those of a repository itself, and of the files that it includes.
+// settings returns the settings of the repository itself, and of the files that it includes.
 func (g *program) settings(ctx context.Context, commonDir string) ([]setting, error) {
 	info, err := os.Stat(filepath.Join(commonDir, "config"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func parseSettings(out string) []setting {
 	return list
 }
 
-// parts are the section of a key, what is between its first and its last dot, and the rest.
+// parts splits a key into its section, the text between its first and its last dot, and its name.
 func (s setting) parts() (section, sub, name string) {
 	section, rest, _ := strings.Cut(s.key, ".")
 	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
@@ -86,9 +86,9 @@ func (s setting) parts() (section, sub, name string) {
 	return section, "", rest
 }
 
-// Which settings of a repository count when agency looks at its worktrees and saves them. All
-// others are left out, so that a key of a git to come does no harm. What these say is how to read
-// files, and none of them names a program.
+// noPrograms are the settings of a repository that count when agency looks at its worktrees and
+// saves them. They decide how files are read, and none of them names a program. All other settings
+// are left out, so that a key that a later version of git adds does no harm.
 var noPrograms = map[string][]string{
 	"core": {
 		"repositoryformatversion", "bare", "filemode", "symlinks", "ignorecase", "precomposeunicode", "protecthfs", "protectntfs", "autocrlf",
@@ -100,16 +100,16 @@ var noPrograms = map[string][]string{
 	"remote":     {"promisor", "partialclonefilter"},
 }
 
-// programs are the settings that name programs which run when files are read or merged: those that
-// a run recorded continue to work. lfs has some in its extensions.
+// programs are the settings that name programs which run when files are read or merged. Those that
+// a run recorded continue to work. git-lfs has some in its extensions.
 var programs = map[string][]string{
 	"filter": {"clean", "smudge", "process", "required"},
 	"merge":  {"name", "driver", "recursive"},
 	"lfs":    nil, // all
 }
 
-// elsewhere are the settings that name programs, or the way to some, which run only when a worktree
-// is made, or never: a run records a hash of them.
+// elsewhere are the settings that name programs, or where to find them, which run only when a
+// worktree is made, or never. A run records a hash of them.
 var elsewhere = map[string][]string{
 	"core":       {"hookspath", "sshcommand", "gitproxy", "askpass", "fsmonitor", "alternaterefscommand"},
 	"credential": nil, "url": nil, "protocol": nil, "include": nil, "includeif": nil,
@@ -120,13 +120,13 @@ func (s setting) in(table map[string][]string) bool {
 	section, sub, name := s.parts()
 	names, known := table[section]
 	if section == "merge" && (sub != "") == slices.Contains(noPrograms["merge"], name) {
-		return false // merge.renames is one thing, merge.NAME.driver another
+		return false // merge.renames is a setting of its own, merge.NAME.driver names a program
 	}
 	return known && (names == nil || slices.Contains(names, name))
 }
 
-// relative reports whether a command names a file of the folder that it runs in, which is a
-// worktree: then it is the word of the files there, not of the configuration.
+// relative reports whether a command names a file by a relative path. The file would come from the
+// folder that the command runs in, which is a worktree, so its files would decide what runs.
 func relative(command string) bool {
 	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=", r) }) {
 		if i := strings.IndexByte(word, '/'); i > 0 && word[0] != '~' && word[0] != '$' {
@@ -136,19 +136,20 @@ func relative(command string) bool {
 	return false
 }
 
-// neutral are the settings without any that names a program.
+// neutral returns the settings that name no program.
 func neutral(list []setting) []setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool { return !s.in(noPrograms) })
 }
 
-// trusted are the settings with the programs that run when files are read or merged.
+// trusted returns the settings, including those that name programs which run when files are read or
+// merged.
 func trusted(list []setting) []setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool {
 		return !s.in(noPrograms) && (!s.in(programs) || relative(s.value))
 	})
 }
 
-// format writes settings as a configuration file.
+// format returns settings as a configuration file.
 func format(list []setting) string {
 	var b strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`)
@@ -166,10 +167,10 @@ func format(list []setting) string {
 	return b.String()
 }
 
-// Record keeps what counts of a repository's configuration for a run that is to be made there, and
-// returns the repository with the name of it: programs that are named in the repository later do
-// not run when agency looks at that run. With the same configuration it writes nothing. When it
-// returns, it is on the disk.
+// Record keeps the part of a repository's configuration that counts for a new run there, and
+// returns the repository with the name of that record. Programs that the repository names later do
+// not run when agency looks at that run. Record writes nothing when the configuration is already
+// recorded. When it returns, the record is on the disk.
 func (g *Repos) Record(ctx context.Context, repo agency.Repo) (agency.Repo, error) {
 	list, err := g.settings(ctx, repo.CommonDir)
 	if err != nil {
@@ -202,7 +203,8 @@ func (g *program) keep(text string) error {
 	return err
 }
 
-// namedPrograms is everything in a repository that names a program which git may run, or is one.
+// namedPrograms returns everything in a repository that names a program which git may run, or is
+// one.
 func namedPrograms(repo agency.Repo, list []setting) string {
 	var named strings.Builder
 	for _, s := range list {
@@ -218,7 +220,8 @@ func namedPrograms(repo agency.Repo, list []setting) string {
 	return named.String()
 }
 
-// configuration is the text that a run recorded, or else the repository's own without programs.
+// configuration returns the text that a run recorded, or else the repository's own settings without
+// programs.
 func (g *program) configuration(ctx context.Context, repo agency.Repo) (string, error) {
 	if repo.GitConfig != "" {
 		if data, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20); err == nil && digest(string(data)) == repo.GitConfig {

@@ -33,7 +33,7 @@ func (g *Worktrees) CheckOut(ctx context.Context, repo agency.Repo, worktree, co
 	if err != nil {
 		return err
 	}
-	// No git works here now, so these are what a killed one left.
+	// No git process works here now, so these are the locks of a killed one.
 	for _, lock := range []string{"index.lock", "HEAD.lock"} {
 		if err := os.Remove(filepath.Join(at.gitDir, lock)); err != nil && !missing(err) {
 			return fmt.Errorf("remove a lock of git: %w", err)
@@ -61,7 +61,7 @@ const wholeCheckout = "core.sparseCheckout=false"
 // ran there may have marked them as unchanged or as not checked out.
 func (g *Worktrees) dropMarkedIndex(ctx context.Context, at site) error {
 	out, err := g.do(ctx, call{dir: at.worktree, site: at, settings: []string{wholeCheckout}, args: []string{"ls-files", "-v", "-z"}})
-	marked := err != nil // an index that cannot be read is no better
+	marked := err != nil // an index that cannot be read is removed too
 	for entry := range strings.SplitSeq(out, "\x00") {
 		marked = marked || entry != "" && !strings.HasPrefix(entry, "H ")
 	}

@@ -109,8 +109,8 @@ func (l *look) list(ctx context.Context, from string) ([]agency.FileDiff, error)
 	return parseList(strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"))
 }
 
-// parseList reads what git prints with --raw --numstat -z: first what became of each file, and then
-// its lines.
+// parseList reads what git prints with --raw --numstat -z: first how each file changed, and then
+// its counts of lines.
 func parseList(fields []string) ([]agency.FileDiff, error) {
 	files, byPath := []agency.FileDiff{}, map[string]int{}
 	next := func() (field string) {

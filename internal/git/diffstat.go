@@ -12,11 +12,12 @@ import (
 	"agency"
 )
 
-// DiffStat counts what differs between the commit from and the commit to, or everything in the
-// worktree that is not ignored when to is empty; commits are then counted up to its HEAD. A file
-// that moved is one less and one more, and a binary file, or one that there is too much of to look
-// at, has no lines. The worktree, its index and the repository stay as they are, and no program
-// runs but the filters of the user and of the configuration that was recorded.
+// DiffStat counts what differs between the commit from and the commit to. When to is empty, it
+// compares with everything in the worktree that is not ignored, and counts the commits up to its
+// HEAD. A file that moved counts as one removed and one added. A binary file has no lines, and
+// neither has a file that is left out because there is too much to look at. The worktree, its index
+// and the repository stay as they are, and no program runs but the filters of the user and of the
+// recorded configuration.
 func (g *Trees) DiffStat(ctx context.Context, repo agency.Repo, worktree, from, to string) (agency.DiffStat, error) {
 	stat, err := g.diffStat(ctx, repo, worktree, from, to)
 	if err != nil {
@@ -59,7 +60,7 @@ func (g *Trees) diffStat(ctx context.Context, repo agency.Repo, worktree, from, 
 	return stat, nil
 }
 
-// look is a tree to compare with. The objects of a worktree's are apart from those of the
+// look is a tree to compare with. The new objects of a worktree's tree are apart from those of the
 // repository.
 type look struct {
 	git      *program
@@ -70,9 +71,9 @@ type look struct {
 	*saver
 }
 
-// look makes a tree of everything in a worktree that is not ignored, but for the repositories in it
-// and what there is too much of. Its new objects go into the folder objects, or, when that is empty,
-// are gone when the caller closes it.
+// look makes a tree of everything in a worktree that is not ignored. It leaves out the repositories
+// in the worktree, and what is too much to look at. Its new objects go into the folder objects;
+// when that is empty, they are removed when the caller closes the look.
 func (g *Trees) look(ctx context.Context, repo agency.Repo, worktree, objects string) (look, error) {
 	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {
@@ -99,7 +100,7 @@ func (g *Trees) look(ctx context.Context, repo agency.Repo, worktree, objects st
 	return l, err
 }
 
-// run asks about the tree. The answer is cut off after so many bytes; 0 is not.
+// run runs git on the tree. The answer is cut off after most bytes; 0 means no limit.
 func (l *look) run(ctx context.Context, most int, args ...string) (string, error) {
 	c := within(l.repo, args...)
 	c.most = most

@@ -16,15 +16,17 @@ import (
 )
 
 // Git makes a branch and a worktree with four processes, and reads every worktree of the repository
-// for it. Where nothing but the files of the commit has to come out, agency writes git's few files
-// about the worktree itself, as git does, and one git makes the branch and checks out.
+// for it. Where a worktree needs nothing but the files of its commit, agency writes git's few files
+// about the worktree itself, as git does. Then one git process makes the branch and checks out the
+// files.
 
 var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
-// layOut writes git's files about a worktree at path, at a detached commit and locked like one that
-// git is making. It reports false, with nothing written, where git itself has to make the worktree.
+// layOut writes git's files about a worktree at path, at a detached commit, and locked like a
+// worktree that git is making. It reports false, and has written nothing, when git itself has to
+// make the worktree.
 func (g *Worktrees) layOut(ctx context.Context, repo agency.Repo, path, commit string) (bool, error) {
-	// Of another name git makes one that its refs can have.
+	// For any other name git makes up one that its refs can have.
 	if !sha().MatchString(commit) || !plainName().MatchString(filepath.Base(path)) {
 		return false, nil
 	}
@@ -41,7 +43,7 @@ func (g *Worktrees) layOut(ctx context.Context, repo agency.Repo, path, commit s
 	}
 	entry := filepath.Join("worktrees", filepath.Base(path))
 	if err := common.Mkdir(entry, 0o777); err != nil {
-		if errors.Is(err, fs.ErrExist) { // another worktree has that name: git finds another one
+		if errors.Is(err, fs.ErrExist) { // another worktree has that name: git finds a free one
 			return false, nil
 		}
 		return false, err
@@ -50,8 +52,8 @@ func (g *Worktrees) layOut(ctx context.Context, repo agency.Repo, path, commit s
 		return false, errors.Join(err, common.Remove(entry))
 	}
 	dotGit := filepath.Join(canonical(path), ".git")
-	// The first one keeps the entry from a git that clears away, and the last one puts it on git's
-	// list.
+	// The first file keeps git from clearing the entry away, and the last one puts the entry on
+	// git's list.
 	for _, f := range [][2]string{
 		{"locked", initializing}, {"commondir", "../.."}, {"HEAD", commit}, {"gitdir", dotGit},
 	} {
@@ -77,7 +79,8 @@ func writeNew(dir *os.Root, name, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// direct reports whether a worktree is made by its commit alone, and kept in the usual files.
+// direct reports whether the commit alone decides the content of a new worktree, and the refs are
+// ordinary files.
 func (g *Worktrees) direct(ctx context.Context, repo agency.Repo) (bool, error) {
 	list, _, plain, err := g.plainCheckout(ctx, repo)
 	if err != nil || !plain {
@@ -108,9 +111,9 @@ func (g *Worktrees) addDirect(ctx context.Context, repo agency.Repo, path, branc
 	return nil
 }
 
-// switchNew makes a branch at the commit of a worktree, whose HEAD is detached, and checks it out. No
-// hook runs. The mark lets a later process find this git if the present process dies, because
-// git works on.
+// switchNew makes a branch at the commit of a worktree, whose HEAD is detached, and checks it out.
+// No hook runs. The mark lets a later process find this git process, which continues if the present
+// process dies.
 func (g *Worktrees) switchNew(ctx context.Context, repo agency.Repo, path, branch string) error {
 	c := writing(repo, "refs/heads/"+branch, "checkout", "--quiet", "--no-recurse-submodules", "--no-track", "-l", "-b", branch, "--force", startOf(path), "--")
 	c.dir, c.site = path, site{gitDir: entryOf(repo, path), commonDir: repo.CommonDir, worktree: path}

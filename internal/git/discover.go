@@ -14,11 +14,11 @@ import (
 )
 
 // Discover finds the repository of a folder: the repository itself, a folder of it, or a linked
-// worktree of it. Root is a function of the repository alone, whichever of these is asked. It is
-// the main worktree; where there is none, or git does not know where it is (init
-// --separate-git-dir), it is the git directory. Fingerprint is empty until EnsureID.
+// worktree of it. All of these have the same Root. It is the main worktree. Where there is none, or
+// git does not know where it is (init --separate-git-dir), Root is the git directory. Fingerprint
+// is empty until EnsureID.
 //
-// E_INVALID_PATH: dir is no folder. E_NOT_GIT_REPO: it is in no repository that git can use.
+// E_INVALID_PATH: dir is not a folder. E_NOT_GIT_REPO: it is not in a repository that git can use.
 func (g *Repos) Discover(ctx context.Context, dir string) (agency.Repo, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -58,20 +58,20 @@ func unusable(dir string, err error) error {
 	return err
 }
 
-// place is where a folder stands, in absolute paths without links.
+// place is the location of a folder in its repository, in absolute paths without links.
 type place struct {
 	bare      bool
 	gitDir    string // of the worktree
 	commonDir string // of the repository
 	toplevel  string // empty in a bare repository, and inside a git directory
-	hooks     string // folder of hooks that comes with the files, relative to a worktree; empty is another
+	hooks     string // the folder of hooks among the files of a worktree, relative to it; empty when the hooks are elsewhere
 }
 
-// locate asks git for the place of dir in one process. A path may hold newlines, and then the
-// answer cannot be taken apart: each question is asked on its own.
+// locate asks git for the place of dir in one process. A path may hold newlines; then the answer
+// cannot be split, and locate asks each question on its own.
 func (g *Repos) locate(ctx context.Context, dir string) (place, error) {
 	questions := [][]string{
-		{"--git-path", "hooks"}, // as it is configured: relative or absolute
+		{"--git-path", "hooks"}, // as configured: relative or absolute
 		{"--path-format=absolute", "--is-bare-repository"},
 		{"--path-format=absolute", "--git-dir"},
 		{"--path-format=absolute", "--git-common-dir"},
@@ -87,7 +87,7 @@ func (g *Repos) locate(ctx context.Context, dir string) (place, error) {
 	}
 	out, err := ask(questions...)
 	if said(err, "must be run in a work tree") {
-		// There is no toplevel, which is the last question.
+		// There is no toplevel, so the last question is left out.
 		questions = questions[:4]
 		out, err = ask(questions...)
 	}
@@ -114,8 +114,8 @@ func (g *Repos) locate(ctx context.Context, dir string) (place, error) {
 	return p, nil
 }
 
-// hooksOfFiles is where the files of a worktree hold the hooks, when git names their folder so from
-// dir.
+// hooksOfFiles returns the folder of the hooks when it is among the files of a worktree, by the
+// name that git gives it from dir; otherwise "".
 func (p place) hooksOfFiles(dir, hooks string) string {
 	if filepath.IsAbs(hooks) {
 		return "" // the user's own, or the repository's seen from a linked worktree
@@ -130,8 +130,8 @@ func (p place) hooksOfFiles(dir, hooks string) string {
 	return rel
 }
 
-// root returns the main worktree, or the git directory. In the usual layouts it is plain from where
-// we stand; otherwise only the configuration of the repository knows.
+// root returns the main worktree, or the git directory. In the usual layouts it follows from the
+// place; otherwise only the configuration of the repository names it.
 func (g *Repos) root(ctx context.Context, p place) (string, error) {
 	parent, isDotGit := filepath.Dir(p.commonDir), filepath.Base(p.commonDir) == ".git"
 	switch {

@@ -8,9 +8,9 @@ import (
 	"agency"
 )
 
-// kept are the variables of git's own that say how this user's git is set up. All others say which
-// repository is meant, or carry the state of a git command that is running: a daemon that was
-// started by a hook inherits them, and must not work on that repository by mistake.
+// kept are git's own variables that describe how this user's git is set up. All others name a
+// repository, or carry the state of a running git command: a daemon that a hook started inherits
+// them, and must not work on that repository by mistake.
 var kept = []string{
 	"GIT_CEILING_DIRECTORIES",
 	"GIT_CONFIG_GLOBAL",
@@ -22,9 +22,9 @@ var kept = []string{
 	"GIT_SSH_COMMAND",
 }
 
-// environ is the environment of every git process: the user's, no questions, no translation, no
-// locks taken for convenience, and no objects that stand in for others: an agent can make those,
-// and what agency shows would not be what lands.
+// environ returns the environment of every git process: the user's, without questions, without
+// translation, and without optional locks. Replacement objects are off: an agent can make those,
+// and then agency would not show what lands.
 func environ() []string {
 	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)

@@ -18,8 +18,9 @@ import (
 // directory.
 const excludeFile = "info/exclude"
 
-// Exclude adds one line to the repository's info/exclude, unless it is there. Everything else in it
-// stays as it is. Two that add at once may lose one of the lines: hold the repository's lock.
+// Exclude adds one line to the repository's info/exclude, unless the file has it. Everything else
+// in the file stays as it is. Two concurrent calls may lose one of the lines: hold the repository's
+// lock.
 func (g *Repos) Exclude(repo agency.Repo, pattern string) error {
 	old, err := file.ReadBeneath(repo.CommonDir, excludeFile, 1<<20)
 	perm := fs.FileMode(0o644)

@@ -54,7 +54,7 @@ func exited(err error, status int) bool {
 	return ok && exit.ExitCode() == status
 }
 
-// words are git's own, if it had any.
+// words returns git's own words from an error; empty when it has none.
 func words(err error) string {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.words
@@ -62,8 +62,7 @@ func words(err error) string {
 	return err.Error()
 }
 
-// understand turns a failed process into the error that users know, where there is one that fits
-// every command.
+// understand turns a failed process into an error that users know, if one fits every command.
 func understand(c call, stderr string, err error) error {
 	switch {
 	case strings.Contains(stderr, "detected dubious ownership"), strings.Contains(stderr, "unsafe repository ("):
@@ -84,7 +83,7 @@ func understand(c call, stderr string, err error) error {
 			f.words = fmt.Sprintf("the lock %s is in the way; if no git is at work there, remove it (agency doctor)", printable(lock))
 		}
 	}
-	if _, rest, found := strings.Cut(stderr, "error: "); found && f.words == "adding files failed" { // which one is said before
+	if _, rest, found := strings.Cut(stderr, "error: "); found && f.words == "adding files failed" { // the more exact message comes before it
 		first, _, _ := strings.Cut(rest, "\n")
 		f.words = printable(first)
 	}
@@ -97,14 +96,14 @@ func understand(c call, stderr string, err error) error {
 	return f
 }
 
-// unwritten are git's words for a file that it could not write. It seldom says why.
+// unwritten are git's messages about a file that it could not write. They seldom name the cause.
 var unwritten = []string{"No space left on device", "couldn't write", "could not write", "unable to write", "cannot write", "write error"}
 
 // leastRoom is the free space, in bytes, below which a disk is the reason why git could not write.
 const leastRoom = 1 << 20
 
 // fullDisk returns a folder of a failed process whose disk has no room, if that can be why it
-// failed; else it returns nothing.
+// failed; otherwise "".
 func fullDisk(c call, stderr string) string {
 	if !slices.ContainsFunc(unwritten, func(words string) bool { return strings.Contains(stderr, words) }) {
 		return ""
@@ -118,7 +117,7 @@ func fullDisk(c call, stderr string) string {
 	return ""
 }
 
-// lastLine is the last line that says something, without git's own prefix.
+// lastLine returns the last line that is not empty, without git's own prefix.
 func lastLine(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	line := printable(lines[len(lines)-1])

@@ -9,8 +9,8 @@ import (
 	"agency/internal/file"
 )
 
-// File is what a file of a commit would hold in a worktree, with line ends and filters applied.
-// found is false when the commit has no such file, or has a folder there; a link is
+// File returns what a file of a commit would hold in a worktree, with line ends and filters
+// applied. found is false when the commit has no such file, or has a folder there. A link is
 // file.ErrNotRegular, and a file of more than limit bytes is file.ErrTooLarge.
 func (g *History) File(ctx context.Context, repo agency.Repo, commit, path string, limit int) (data []byte, found bool, err error) {
 	fail := func(err error) ([]byte, bool, error) {
@@ -48,7 +48,7 @@ func (g *History) Executable(ctx context.Context, repo agency.Repo, commit, path
 	return mode != "", mode == executable, err
 }
 
-// mode is the mode of a path in a commit as git writes it; empty when there is no such path.
+// mode returns the mode of a path in a commit as git writes it; empty when there is no such path.
 func (g *History) mode(ctx context.Context, repo agency.Repo, commit, path string) (string, error) {
 	c := within(repo, "ls-tree", "--full-tree", "-z", commit, "--", path)
 	c.env = []string{"GIT_LITERAL_PATHSPECS=1"}

@@ -21,11 +21,11 @@ import (
 	"agency/internal/trace"
 )
 
-// Git runs the git of the PATH, which must be 2.36 or newer. Its parts are what callers use
-// together; a part uses only those above it. They keep between calls only what they can see to be
-// unchanged. Every method that takes a context may also fail with E_GIT_NOT_FOUND, with
-// E_PERMISSION_DENIED when git refuses a repository because it belongs to another user, and with an
-// error that wraps context.DeadlineExceeded.
+// Git runs the git program of the PATH, which must be 2.36 or newer. Callers use its parts; a part
+// uses only the parts above it. Between calls they keep only facts whose changes they can detect.
+// Every method that takes a context may also fail with E_GIT_NOT_FOUND, with E_PERMISSION_DENIED
+// when git refuses a repository because it belongs to another user, and with an error that wraps
+// context.DeadlineExceeded.
 type Git struct {
 	*program
 	*Repos
@@ -38,7 +38,7 @@ type Git struct {
 	*Sandboxes
 }
 
-// Repos finds repositories, and keeps what agency has to know of one: its identity, its
+// Repos finds repositories, and keeps what agency must know of each: its identity, its
 // configuration, its remotes and its locks.
 type Repos struct{ *program }
 
@@ -57,7 +57,7 @@ type Trees struct {
 	*program
 
 	mu     sync.Mutex
-	counts map[string]counts // by repository, where its history ends, and two commits
+	counts map[string]counts // by repository, the tips of its history, and two commits
 }
 
 // Worktrees makes, changes and removes the worktrees of runs, standbys and checks.
@@ -86,14 +86,15 @@ type Checkouts struct {
 type Sandboxes struct {
 	*program
 
-	packs sync.Map // that were taken over: by folder, name, size and time
+	packs sync.Map // those that were taken over: by folder, name, size and time
 }
 
-// program runs git: in a repository that its caller names, with the configuration and the refs that
-// it may use. Every part of Git begins with it.
+// program runs git in a repository that its caller names, with the configuration and the refs that
+// it may use. Every part of Git embeds it.
 type program struct {
-	// Claims is the folder of the notes on which refs a git writes just now, so that the lock of
-	// one that was killed can be distinguished from that of one at work; empty keeps none.
+	// Claims is the folder of the notes on which refs a git process writes now. With a note, the
+	// lock that a killed process left can be distinguished from that of a working one. Empty keeps
+	// no notes.
 	Claims string
 
 	timeout time.Duration
@@ -108,7 +109,7 @@ type program struct {
 	heads map[string]string  // by common directory: the last commit that git found at a HEAD
 }
 
-// New makes a Git that gives each git process so much time. A process that takes longer is ended,
+// New makes a Git with a time limit for each git process. A process that takes longer is ended,
 // with its hooks. Copies of indexes and views of repositories are made in the folder temp, which
 // need not exist; a process that is killed leaves them there. What Record keeps is in the folder
 // records, and stays.
@@ -123,7 +124,7 @@ func New(timeout time.Duration, temp, records string) *Git {
 	}
 }
 
-// tempDir makes a folder of the caller's own, which removes it when it is done.
+// tempDir makes a temporary folder, which the caller removes.
 func (g *program) tempDir(prefix string) (string, error) {
 	if err := os.MkdirAll(g.temp, 0o700); err != nil {
 		return "", err
@@ -131,8 +132,8 @@ func (g *program) tempDir(prefix string) (string, error) {
 	return os.MkdirTemp(g.temp, prefix)
 }
 
-// oldest is the oldest git that will do: the first one whose "worktree list" can be read whatever
-// the paths hold.
+// oldest is the oldest version of git that agency works with: the first one whose "worktree list"
+// can be read whatever the paths hold.
 const oldest = "2.36"
 
 // Version returns the version of git, like "2.39.5". One older than 2.36 is E_GIT_NOT_FOUND.
@@ -150,7 +151,7 @@ func (g *program) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// older compares the first two numbers of versions. What cannot be read is not older.
+// older compares the first two numbers of versions. A version that cannot be read is not older.
 func older(version, than string) bool {
 	var major, minor, wantMajor, wantMinor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
@@ -168,18 +169,18 @@ const outputLimit = 256 << 20
 type call struct {
 	dir      string   // where git stands
 	site     site     // where it works; the zero site is discovered from dir
-	bare     bool     // discovering may find a bare repository
+	bare     bool     // a bare repository may be discovered
 	hooks    bool     // core.hooksPath counts
-	fetch    bool     // what a partial clone lacks is fetched
-	silent   bool     // it answers nothing; what its hooks leave may hold its output
-	settings []string // of its configuration, key=value
+	fetch    bool     // objects that a partial clone lacks are fetched
+	silent   bool     // it has no answer; what its hooks leave running may hold its output
+	settings []string // for its configuration, key=value
 	args     []string
 	env      []string // added to the common environment
 	input    string
 	file     string // the file that it reads instead of input
 	complete bool   // a folder that git cannot read is an error: git itself warns, and continues as if it were empty
-	answers  []int  // statuses other than 0 that come with an answer
-	most     int    // bytes of the answer; what is beyond is cut off. 0 is outputLimit, and an answer beyond that is an error
+	answers  []int  // exit statuses other than 0 of a git that has answered
+	most     int    // bytes of the answer; the rest is cut off. 0 means outputLimit, and a longer answer is an error
 	writes   refOf  // a ref of agency's own; empty for none
 }
 
@@ -213,9 +214,9 @@ func (g *program) discover(ctx context.Context, dir string, args ...string) (str
 	return g.do(ctx, c)
 }
 
-// do is run for calls that need more. Git fails when it comes across a worktree that another git is
-// making or removing just then, before it has changed anything: it is asked again, a few times.
-// Where that does not help, the other git was killed.
+// do is run for calls that need more options. Git fails when it comes across a worktree that
+// another git process is making or removing, before it has changed anything. Then do tries again, a
+// few times. When that does not help, the other process was killed.
 func (g *program) do(ctx context.Context, c call) (string, error) {
 	for tries := 1; ; tries++ {
 		out, err := g.once(ctx, c)
@@ -230,13 +231,13 @@ func (g *program) do(ctx context.Context, c call) (string, error) {
 	}
 }
 
-// overtaken reports whether git failed because an entry of a worktree was half there, or went while
-// git looked at it.
+// overtaken reports whether git failed because the entry of a worktree was half written, or
+// disappeared while git looked at it.
 func overtaken(err error) bool {
 	return said(err, "failed to read ") && said(err, "/commondir: ") || said(err, "Invalid path '") && said(err, "/worktrees/")
 }
 
-// command returns the git of a call, without its input and output.
+// command returns the git process of a call, without its input and output.
 func (c call) command(ctx context.Context) *exec.Cmd {
 	args := []string{}
 	for _, setting := range append(c.limits(), c.settings...) {
@@ -246,16 +247,16 @@ func (c call) command(ctx context.Context) *exec.Cmd {
 	cmd.Dir = c.dir
 	cmd.Env = slices.Concat(environ(), c.site.env(), c.env)
 	if !c.fetch {
-		// What is missing is not fetched: that would run whatever the repository names to reach its
-		// remote.
+		// Missing objects are not fetched: that would run whatever the repository names to reach
+		// its remote.
 		cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=")
 	}
-	// Git and its hooks are one process group. Git takes its lock files away on SIGTERM, so it gets
+	// Git and its hooks are one process group. Git removes its lock files on SIGTERM, so it gets
 	// the chance.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	// The end of the output follows that of git at once, unless something that git left running holds
-	// it, or the processes that agency starts at the same time do, on a busy machine until their exec.
+	// The output usually ends together with git. It ends later when a process that git left running
+	// holds it, or when processes that agency starts at the same time inherit it, until their exec.
 	cmd.WaitDelay = 3 * time.Second
 	if c.silent {
 		cmd.WaitDelay = 500 * time.Millisecond
@@ -301,8 +302,8 @@ func (g *program) once(ctx context.Context, c call) (string, error) {
 		return "", understand(c, string(stderr.kept), fs.ErrPermission)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil && (stdout.ended || c.silent),
 		ctx.Err() == nil && cmd.ProcessState != nil && slices.Contains(c.answers, cmd.ProcessState.ExitCode()):
-		// Git is done; if a hook or a filter left something running that holds the pipe, that is not
-		// our concern.
+		// Git has ended. A hook or a filter may have left a process running that holds the pipe;
+		// agency does not wait for it.
 		return stdout.String(), nil
 	case errors.Is(err, exec.ErrNotFound):
 		return "", agency.Errorf(agency.CodeGitNotFound, "git is not installed, or not in the PATH of the daemon: %s", os.Getenv("PATH")).
@@ -313,7 +314,7 @@ func (g *program) once(ctx context.Context, c call) (string, error) {
 		return "", &failure{command: c.args[0], words: "the answer is too long"}
 	case ctx.Err() != nil:
 		return "", &failure{command: c.args[0], words: context.Cause(ctx).Error(), err: context.Cause(ctx)}
-	case errors.Is(err, exec.ErrWaitDelay): // half an answer would be another one
+	case errors.Is(err, exec.ErrWaitDelay): // a part of an answer could be misread
 		return "", &failure{command: c.args[0], words: "the end of the answer did not come", err: err}
 	case cmd.ProcessState == nil && errors.Is(err, fs.ErrNotExist):
 		return "", &failure{command: c.args[0], words: c.dir + " does not exist", err: err}

@@ -8,9 +8,9 @@ import (
 	"agency"
 )
 
-// hidden returns the files that a move changes, of which git was told not to look at them, and that
-// the user changed. Git itself takes such a file for unchanged, and overwrites it, when it has the
-// size that it had and was written in the same second.
+// hidden returns the files that a move changes, that git was told not to look at, and that the user
+// changed. Git takes such a file for unchanged when its size is the same and it was written in the
+// same second, and would overwrite it.
 func (c *checkout) hidden(ctx context.Context, from, to string) ([]string, error) {
 	out, err := c.git.do(ctx, call{dir: c.path, site: c.site, settings: c.sparse, args: []string{"ls-files", "-v", "-z"}})
 	if err != nil {
@@ -50,7 +50,8 @@ func (c *checkout) hidden(ctx context.Context, from, to string) ([]string, error
 	return changed, nil
 }
 
-// unchanged reports whether a file of the checkout holds what it had before a move, or is not there.
+// unchanged reports whether a file of the checkout holds what it held before a move, or does not
+// exist.
 func (c *checkout) unchanged(ctx context.Context, s *saver, f agency.ChangedFile) (bool, error) {
 	_, id, err := content(ctx, s, filepath.Join(c.path, f.Path), f.Path)
 	if missing(err) {

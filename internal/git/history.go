@@ -106,8 +106,8 @@ func (g *History) ForkPoint(ctx context.Context, repo agency.Repo, one, other st
 	return strings.TrimSpace(out), nil
 }
 
-// Covered returns the newest commits of the history of source that one of the others has, leaving
-// out what target has. Others that do not exist have nothing.
+// Covered returns the newest commits of the history of source that one of the others has too,
+// without those that target has. Others that do not exist have nothing.
 func (g *History) Covered(ctx context.Context, repo agency.Repo, target, source string, others []string) ([]string, error) {
 	list := func(less ...string) ([]string, error) {
 		args := append([]string{"rev-list", "--topo-order", "--parents", "--ignore-missing", "--end-of-options", source, "^" + target}, less...)
@@ -161,8 +161,9 @@ func (g *History) Missing(ctx context.Context, repo agency.Repo, target string, 
 	return slices.DeleteFunc(slices.Clone(commits), func(commit string) bool { return !has[commit] }), nil
 }
 
-// Unmatched returns those commits of source, without what is in the histories of others, whose change
-// no commit of candidate makes: by its patch id, which is of the changed lines and those around them.
+// Unmatched returns those commits of source, without the histories of others, whose change no
+// commit of candidate makes. It compares patch ids, which cover the changed lines and those around
+// them.
 func (g *History) Unmatched(ctx context.Context, repo agency.Repo, candidate, source string, others ...string) ([]string, error) {
 	args := []string{"rev-list", "--cherry-mark", "--right-only", "--end-of-options", candidate + "..." + source}
 	for _, other := range others {
@@ -212,8 +213,8 @@ func parseChanges(out string) []agency.FileChange {
 	return changes
 }
 
-// Changed lists the files in which two commits or trees differ, with what each has there. A renamed
-// file is one that went and one that came.
+// Changed lists the files in which two commits or trees differ, with the content of each on both
+// sides. A renamed file counts as one that was removed and one that was added.
 func (g *History) Changed(ctx context.Context, repo agency.Repo, from, to string) ([]agency.ChangedFile, error) {
 	out, err := g.run(ctx, repo, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--end-of-options", from, to, "--")
 	if err != nil {
@@ -239,8 +240,8 @@ func (g *History) Changed(ctx context.Context, repo agency.Repo, from, to string
 	return files, nil
 }
 
-// Touched returns the files that differ between two commits and match one of the patterns: git's
-// globs, in which ** is any number of folders, and case does not matter.
+// Touched returns the files that differ between two commits and match one of the patterns. These
+// are git's globs, in which ** is any number of folders, and case does not matter.
 func (g *History) Touched(ctx context.Context, repo agency.Repo, from, to string, patterns []string) ([]string, error) {
 	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--end-of-options", from, to, "--"}
 	for _, pattern := range patterns {

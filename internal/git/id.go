@@ -15,14 +15,14 @@ import (
 // idFile holds the identity of a repository, relative to its git common directory.
 const idFile = "agency/id"
 
-// isID reports whether s is a version 4 UUID in its one canonical spelling: it becomes the name of
+// isID reports whether s is a version 4 UUID in its canonical spelling. It becomes the name of
 // folders and locks.
 func isID(s string) bool {
 	id, err := uuid.Parse(s)
 	return err == nil && id.Version() == 4 && id.Variant() == uuid.RFC4122 && id.String() == s
 }
 
-// ID returns the identity of the repository whose git common directory this is, read without git;
+// ID returns the identity of the repository with a git common directory, read without git. It is
 // empty when there is no repository, or one without an identity. An error proves neither.
 func (g *Repos) ID(commonDir string) (string, error) { return readID(commonDir) }
 
@@ -67,7 +67,7 @@ func readID(commonDir string) (string, error) {
 		WithHint("remove that file and try again; agency makes a new one")
 }
 
-// unwritable is the error when agency may not keep its few files in the git directory.
+// unwritable returns the error when agency may not keep its few files in the git directory.
 func unwritable(repo agency.Repo, err error) error {
 	return agency.Errorf(agency.CodePermissionDenied, "cannot write into the git directory of %s: %w", repo.Root, err).
 		WithHint("agency keeps an identity and an exclude rule in %s", repo.CommonDir)

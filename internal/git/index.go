@@ -10,7 +10,7 @@ import (
 	"agency/internal/file"
 )
 
-// Of the format of an index, by gitformat-index(5).
+// The format of an index, by gitformat-index(5).
 const (
 	indexHeader  = 12
 	indexFixed   = 62 // bytes of an entry before its name
@@ -22,9 +22,8 @@ const (
 	mostIndex = 64 << 20 // bytes; an agent can write it
 )
 
-// readIndex returns the special files of an index without a git. ok is false for an index in a form
-// that it does not know or whose checksum is not right: then git has to be asked. One that does not
-// exist holds nothing.
+// readIndex returns the special files of an index without running git. ok is false for an index in
+// an unknown form or with a wrong checksum: then git has to be asked. A missing index is empty.
 func readIndex(path string) (e entries, ok bool) {
 	data, err := file.ReadRegular(path, mostIndex)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +40,7 @@ func parseIndex(data []byte) (e entries, ok bool) {
 		return entries{}, false
 	}
 	body, sum := data[:len(data)-sha1.Size], data[len(data)-sha1.Size:]
-	// A sum that is right also means SHA-1 as the names of objects.
+	// A correct sum also means that objects are named by SHA-1.
 	if made := sha1.Sum(body); !bytes.Equal(made[:], sum) { //nolint:gosec // as above
 		return entries{}, false
 	}
@@ -76,7 +75,7 @@ func parseIndex(data []byte) (e entries, ok bool) {
 		}
 		rest = rest[size:]
 	}
-	for len(rest) > 0 { // an extension that has to be understood begins with a small letter
+	for len(rest) > 0 { // an extension that must be understood begins with a small letter
 		if len(rest) < 8 || rest[0] < 'A' || rest[0] > 'Z' || uint64(binary.BigEndian.Uint32(rest[4:])) > uint64(len(rest)-8) {
 			return entries{}, false
 		}

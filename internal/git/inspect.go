@@ -21,7 +21,7 @@ func (g *Trees) Inspect(ctx context.Context, repo agency.Repo, worktree, baseCom
 		return agency.GitFacts{}, fmt.Errorf("inspect worktree %s: %w", worktree, err)
 	}
 	defer s.close()
-	// Most often the files hold HEAD, and then all the gits run beside each other.
+	// Usually the files name HEAD, and then all git processes run at the same time.
 	guess, behind, ahead, failed := s.guessHead(), 0, 0, error(nil)
 	var beside sync.WaitGroup
 	if guess != "" {
@@ -42,15 +42,15 @@ func (g *Trees) Inspect(ctx context.Context, repo agency.Repo, worktree, baseCom
 	return facts, nil
 }
 
-// counts is how many commits only the one, and only the other of two commits has.
+// counts holds how many commits only the one, and only the other of two commits has.
 type counts struct{ behind, ahead int }
 
-// mostCounts is of how many pairs of commits the counts are kept.
+// mostCounts is for how many pairs of commits the counts are kept.
 const mostCounts = 4096
 
 // compare counts the commits that only base has, and those that only head has. An empty name has
-// none. Two commits are compared once: their history does not change, unless it is cut off
-// elsewhere.
+// none. It compares two commits only once: their history does not change, unless another program
+// cuts it off.
 func (g *Trees) compare(ctx context.Context, repo agency.Repo, base, head string) (behind, ahead int, err error) {
 	if base == "" || head == "" || base == head {
 		return 0, 0, nil
@@ -85,7 +85,7 @@ func (g *Trees) compare(ctx context.Context, repo agency.Repo, base, head string
 	return behind, ahead, nil
 }
 
-// facts returns what Inspect does, without the comparison.
+// facts returns what Inspect returns, without the comparison.
 func (s *saver) facts(ctx context.Context) (agency.GitFacts, error) {
 	var status string
 	var failed error
@@ -105,7 +105,7 @@ func (s *saver) facts(ctx context.Context) (agency.GitFacts, error) {
 		return agency.GitFacts{}, err
 	}
 	facts, err := parseStatus(status)
-	if err == nil && facts.Head == "" { // of a branch that git cannot read, too
+	if err == nil && facts.Head == "" { // also on a branch that git cannot read
 		facts.Head, err = s.head(ctx)
 	}
 	if err != nil {

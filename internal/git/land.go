@@ -11,12 +11,12 @@ import (
 	"agency"
 )
 
-// identity is who makes a commit of agency's in the name of a user.
+// identity names the author and the committer of a commit that agency makes for a user.
 type identity struct{ author, committer author }
 
 // identity returns who makes commits in a repository, as git finds it in an environment: the names
-// there come before the configuration. The error is E_GIT_FAILED, with the way to set one, when git
-// knows no name.
+// there override the configuration. When git knows no name, the error is E_GIT_FAILED, with the
+// command that sets one.
 func (g *Merges) identity(ctx context.Context, repo agency.Repo, env agency.Environ) (identity, error) {
 	known := slices.DeleteFunc(env.Author(), func(variable string) bool { return strings.HasSuffix(variable, "=") })
 	ask := func(which string) (author, error) {
@@ -71,7 +71,7 @@ func (l *landing) tree(ctx context.Context, commit string) (string, error) {
 	return l.git.history.Tree(ctx, l.repo, commit)
 }
 
-// commit makes a commit. Without an author it is the user's.
+// commit makes a commit. Without an author, the author is the user.
 func (l *landing) commit(ctx context.Context, tree, message string, author *author, parents ...string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign", "-F", "-"}
 	for _, parent := range parents {
@@ -92,7 +92,7 @@ func (l *landing) commit(ctx context.Context, tree, message string, author *auth
 	return strings.TrimSpace(out), err
 }
 
-// author is who made a commit, and when, as git takes it.
+// author is who made a commit, and when, in git's format.
 type author struct{ name, email, date string }
 
 // parseIdentity reads "Name <address> seconds zone".
@@ -105,8 +105,8 @@ func parseIdentity(text string) (author, error) {
 	return author{name: name, email: email, date: "@" + date}, nil
 }
 
-// OnTop makes a commit with the tree of another one on top of a parent. Who makes it, and the
-// commits of Squash, Join and Rebase, git finds in env.
+// OnTop makes a commit with the tree of another one on top of a parent. Git finds in env who makes
+// it; so it is for Squash, Join and Rebase.
 func (g *Merges) OnTop(ctx context.Context, repo agency.Repo, env agency.Environ, parent, tree, message string) (string, error) {
 	l, err := g.landing(ctx, repo, env)
 	if err != nil {
@@ -115,9 +115,9 @@ func (g *Merges) OnTop(ctx context.Context, repo agency.Repo, env agency.Environ
 	return l.commit(ctx, tree, message, nil, parent)
 }
 
-// since returns the commit that stands for one side of a merge of which both sides have everything
-// up to the commit base, though git does not know: the target because it was squashed, the source
-// because base holds files that the source committed later.
+// since returns the commit that stands for one side of a merge in which both sides have everything
+// up to the commit base, although git does not know that: the target because the work was squashed,
+// the source because base holds files that the source committed later.
 func (l *landing) since(ctx context.Context, side, base string) (string, error) {
 	tree, err := l.tree(ctx, side)
 	if err != nil {
@@ -126,9 +126,9 @@ func (l *landing) since(ctx context.Context, side, base string) (string, error) 
 	return l.commit(ctx, tree, "one side", nil, base)
 }
 
-// Squash makes one commit on top of target with everything that source has since base, which need
-// not be in the history of either; an empty base is where their histories meet. message is called
-// while the files are merged.
+// Squash makes one commit on top of target with everything that source has since base. base need
+// not be in the history of either; an empty base means where their histories meet. Squash calls
+// message while it merges the files.
 func (g *Merges) Squash(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, message func() (string, error)) (string, error) {
 	return g.joined(ctx, repo, env, target, source, base, message, target)
 }
@@ -153,7 +153,7 @@ func (g *Merges) joined(ctx context.Context, repo agency.Repo, env agency.Enviro
 
 // joinedTree merges the files of target with those that source has since base.
 func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string) (*landing, string, error) {
-	if base == "" { // then the merge needs no commit of its own
+	if base == "" { // then the merge needs no commit as its base
 		at, err := g.viewed(ctx, repo)
 		if err != nil {
 			return nil, "", err
@@ -189,8 +189,8 @@ func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, env agency.En
 }
 
 // Rebase makes each commit of source since base again on top of target, with its author, its date
-// and its message as change returns it; an empty base is where their histories meet. Commits whose
-// content target has already are dropped; their number is the second result. A merge commit is
+// and the message that change returns; an empty base means where their histories meet. It drops
+// commits whose content target already has, and returns their number. A merge commit is
 // E_INVALID_STATE.
 func (g *Merges) Rebase(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, change func(message string) string) (tip string, dropped int, err error) {
 	l, err := g.landing(ctx, repo, env)
@@ -214,7 +214,7 @@ func (g *Merges) Rebase(ctx context.Context, repo agency.Repo, env agency.Enviro
 				WithHint("land it with --method merge or --method squash")
 		}
 		if c.parents[0] == tip {
-			tip = c.id // nothing to make again
+			tip = c.id // no commit has to be made again
 			continue
 		}
 		was, err := l.tree(ctx, tip)

@@ -11,17 +11,17 @@ import (
 	"agency"
 )
 
-// Lock is a file by which one git keeps the others away from what it changes. A git that is killed
-// leaves it behind, and from then on every other one fails.
+// Lock is a file with which one git process keeps the others away from what it changes. A process
+// that is killed leaves it behind, and from then on every other one fails.
 type Lock struct {
 	Path     string
 	At       time.Time // when it was made or last written
-	Worktree string    // whose index or HEAD it locks, as the caller named it; empty for what all share
+	Worktree string    // whose index or HEAD it locks, as the caller named it; empty for a lock that all worktrees share
 }
 
-// Locks lists the lock files in a repository that can be in the way of runs and their landings: of
-// the branches, of agency's own refs, of what all worktrees share, and of the worktrees at the
-// paths, of which the main one can be one. Whether a git holds one it cannot say.
+// Locks lists the lock files in a repository that can be in the way of runs and their landings:
+// those of the branches, of agency's own refs, of what all worktrees share, and of the worktrees at
+// the paths, which can include the main one. It does not know whether a git process holds them.
 func (g *Repos) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, error) {
 	shared := []string{filepath.Join(repo.CommonDir, "config.lock"), filepath.Join(repo.CommonDir, "packed-refs.lock")}
 	for _, branch := range branches {
@@ -36,7 +36,7 @@ func (g *Repos) Locks(repo agency.Repo, branches, worktrees []string) ([]Lock, e
 	for _, path := range shared {
 		add(path, "")
 	}
-	// The links in the worktrees themselves are not asked: an agent can turn them elsewhere.
+	// The links in the worktrees themselves are not read: an agent can point them elsewhere.
 	ours := map[string]string{}
 	for _, worktree := range worktrees {
 		ours[canonical(worktree)] = worktree

@@ -13,9 +13,9 @@ import (
 const oldestMerge = "2.38"
 
 // Merge makes a commit with the content of several commits, without a worktree: it merges the
-// second into the first, the third into that, and so on. A commit that contains another one needs
-// no merge with it. No hook runs, nothing is signed, and no branch moves. A conflict is
-// E_MERGE_CONFLICT with the files in its detail "files"; a git before 2.38 is E_GIT_NOT_FOUND.
+// second into the first, the third into the result, and so on. It skips a commit that another one
+// contains. No hook runs, nothing is signed, and no branch moves. A conflict is E_MERGE_CONFLICT
+// with the files in its detail "files"; a git before 2.38 is E_GIT_NOT_FOUND.
 func (g *Merges) Merge(ctx context.Context, repo agency.Repo, commits []string, message string) (string, error) {
 	commits, err := g.independent(ctx, repo, commits)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g *Merges) Merge(ctx context.Context, repo agency.Repo, commits []string, 
 	return merged, nil
 }
 
-// independent returns those commits that no other of the commits contains, in their order.
+// independent returns those commits that none of the others contains, in their order.
 func (g *Merges) independent(ctx context.Context, repo agency.Repo, commits []string) ([]string, error) {
 	out, err := g.run(ctx, repo, append([]string{"merge-base", "--independent"}, commits...)...)
 	if err != nil {
@@ -83,8 +83,8 @@ func (g *Merges) mergeTree(ctx context.Context, repo agency.Repo, at site, ours,
 	return strings.TrimSpace(tree), nil
 }
 
-// conflicting returns the error about conflicting files. The list holds their names, each followed
-// by NUL.
+// conflicting returns the error about conflicting files. list holds their names, each followed by
+// NUL.
 func conflicting(list string) error {
 	const most = 5
 	files := strings.Split(strings.TrimSuffix(list, "\x00"), "\x00")

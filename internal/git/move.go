@@ -17,9 +17,10 @@ import (
 	"agency/internal/plain"
 )
 
-// Checkout returns the worktree that has a branch checked out; empty when none has. More than one,
-// one whose folder cannot be seen, one in which git rebases or bisects the branch, and any of which
-// git's data cannot be read is E_TARGET_DIRTY.
+// Checkout returns the worktree that has a branch checked out; empty when none has. The error is
+// E_TARGET_DIRTY when several worktrees have it, when the folder of the worktree cannot be seen,
+// when git rebases or bisects the branch there, and when git's data about any worktree cannot be
+// read.
 func (g *Checkouts) Checkout(ctx context.Context, repo agency.Repo, branch string) (string, error) {
 	out, err := g.run(ctx, repo, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
@@ -79,7 +80,7 @@ func targetBusy(format string, args ...any) *agency.Error {
 }
 
 // allListed refuses a repository with a worktree that git leaves out of its list because it cannot
-// read where that is.
+// read where the worktree is.
 func allListed(repo agency.Repo) error {
 	known := filepath.Join(repo.CommonDir, "worktrees")
 	entries, err := os.ReadDir(known)
@@ -97,16 +98,16 @@ func allListed(repo agency.Repo) error {
 	return nil
 }
 
-// unseen refuses to move a branch while git's data about a worktree cannot be read: the branch can
-// be checked out there, or be in the middle of a rebase.
+// unseen returns the error for git's data about a worktree that cannot be read: the branch can be
+// checked out there, or be in the middle of a rebase.
 func unseen(repo agency.Repo, worktree string, err error) error {
 	return targetBusy("what git has of the worktree %s cannot be read: %w", printable(worktree), err).
 		WithHint("try again; if it keeps failing, make it readable, or if it is gone for good: git -C %s worktree prune", plain.ShellWord(repo.Root))
 }
 
-// underWay returns the operation of git that is not finished in a worktree and concerns a branch:
-// any one where the branch is checked out, and one that has it aside. What cannot be read is an
-// error.
+// underWay returns the unfinished operation of git in a worktree that concerns a branch: any
+// operation where the branch is checked out, and one that has put the branch aside. Data that
+// cannot be read is an error.
 func underWay(gitDir, branch string, checkedOut bool) (string, error) {
 	for _, op := range []struct{ name, file string }{{"rebase", "rebase-merge/head-name"}, {"rebase", "rebase-apply/head-name"}, {"bisect", "BISECT_START"}} {
 		data, err := file.ReadBeneath(gitDir, op.file, 64<<10)
@@ -156,7 +157,7 @@ func (g *Checkouts) checkout(ctx context.Context, repo agency.Repo, worktree, br
 		return nil, err
 	}
 	c := &checkout{git: g, repo: repo, path: worktree, branch: branch, site: at}
-	// A view looks at all files; here, those that the user left out stay out.
+	// A view looks at all files; here, the files that the user excluded stay out.
 	out, err := g.do(ctx, call{
 		dir: worktree, site: site{gitDir: at.gitDir, commonDir: repo.CommonDir}, answers: []int{1},
 		args: []string{"config", "--type=bool", "--get-regexp", `^core\.sparsecheckout(cone)?$`},
@@ -172,7 +173,7 @@ func (g *Checkouts) checkout(ctx context.Context, repo agency.Repo, worktree, br
 	return c, nil
 }
 
-// run runs git in the checkout. Nothing that the user set makes it do more than was asked.
+// run runs git in the checkout. No setting of the user makes it do more than was asked.
 func (c *checkout) run(ctx context.Context, reason string, args ...string) (string, error) {
 	return c.git.do(ctx, call{
 		dir: c.path, site: c.site, args: args, silent: true, writes: refOf{c.repo.CommonDir, "refs/heads/" + c.branch},
@@ -183,8 +184,9 @@ func (c *checkout) run(ctx context.Context, reason string, args ...string) (stri
 	})
 }
 
-// awaitHead waits until no git holds the lock of the checkout's HEAD, and refuses when that takes too
-// long: a git that was killed may have left it. A move would find it only when the files are moved.
+// awaitHead waits until no git process holds the lock of the checkout's HEAD, and refuses when that
+// takes too long: a killed process may have left the lock. A move would meet it only after it has
+// moved the files.
 func (c *checkout) awaitHead(ctx context.Context) error {
 	lock := filepath.Join(c.site.gitDir, "HEAD.lock")
 	for tries := 1; ; tries++ {
@@ -227,17 +229,17 @@ func (c *checkout) check(ctx context.Context, at string) error {
 	return err
 }
 
-// lockTries is how often a lock of the checkout's index or HEAD is waited for, which the user's own
-// git holds for a moment.
+// lockTries is how often agency waits for a lock of the checkout's index or HEAD, which the user's
+// own git holds for a moment.
 const (
 	lockTries = 20
 	lockPause = 100 * time.Millisecond
 )
 
 // FastForward moves a branch from a commit to a descendant of it, with the files of the worktree
-// that has it checked out. Files that differ from the commit, that git does not know or that it
-// ignores are never overwritten: then it is E_TARGET_DIRTY with them in the detail "files". Nor is
-// anything stashed, and no hook runs. E_TARGET_DIRTY and E_TARGET_MOVED mean that nothing has
+// that has it checked out. It never overwrites files that differ from the commit, that git does not
+// know or that it ignores: then the error is E_TARGET_DIRTY with them in the detail "files". It
+// stashes nothing, and no hook runs. E_TARGET_DIRTY and E_TARGET_MOVED mean that nothing has
 // changed; after another error, SettleMove returns whether the branch has moved.
 func (g *Checkouts) FastForward(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
 	return g.moveCheckout(ctx, repo, worktree, branch, from, to, func(c *checkout) error {
@@ -273,8 +275,8 @@ func (g *Checkouts) Back(ctx context.Context, repo agency.Repo, worktree, branch
 	})
 }
 
-// inTheWay returns the files of the user at the places of files that come, or in their folders: git
-// would overwrite those that it ignores. Files that go are not in the way.
+// inTheWay returns the user's files at the paths of added files, or in folders of these paths: git
+// would overwrite those that it ignores. It leaves out files that the move removes.
 func (c *checkout) inTheWay(files []agency.ChangedFile) ([]string, error) {
 	going := map[string]bool{}
 	for _, f := range files {
@@ -357,7 +359,7 @@ func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree
 }
 
 // arrived returns an error unless the branch has moved, as git reported. The user may have
-// committed on top at once.
+// committed on top already.
 func (c *checkout) arrived(ctx context.Context, from, to string) error {
 	now, err := c.git.refs.CommitOf(ctx, c.repo, c.branch)
 	if err != nil {
@@ -389,7 +391,7 @@ func overwritten(c *checkout, files []string, what string) error {
 		WithHint("commit or move them first: git -C %s status", plain.ShellWord(c.path))
 }
 
-// refusedFiles returns the files for whose sake git did not begin to move a checkout.
+// refusedFiles returns the files because of which git did not begin to move a checkout.
 func refusedFiles(err error) []string {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
@@ -415,8 +417,8 @@ func refusedFiles(err error) []string {
 	return files
 }
 
-// removeLock removes a lock of a git that is proven dead, if it was made since a time and did not
-// change for a moment.
+// removeLock removes a lock of a git process that is proven dead, if the lock was made since a time
+// and does not change for a moment.
 func removeLock(ctx context.Context, path string, since time.Time) error {
 	was, err := os.Lstat(path)
 	if missing(err) {

@@ -16,19 +16,19 @@ import (
 	"agency/internal/file"
 )
 
-// The parts of the folder of a private repository. The agent has only the first one.
+// The parts of the folder of a private repository. The agent can reach only the first one.
 const (
 	privateDir    = "git"
-	privateUser   = "gitconfig" // the user's own settings, as far as commits need them
+	privateUser   = "gitconfig" // the user's own settings that commits need
 	privateSynced = "synced"    // the commit of the branch that both repositories had last
 )
 
 // Private returns the git directory of an agent in a sandbox, in the folder dir: a repository whose
-// refs and new objects are its own, and which borrows all other objects. The agent may do anything in
-// it, and nothing of it reaches the real repository but by Import. Only the worktree's own entry is
-// shared. The function that it returns makes or renews that repository; the worktree must be there,
-// which need not be so before. E_SANDBOX_UNAVAILABLE: the refs of the repository are in a form that
-// cannot be copied.
+// refs and new objects are its own, and which borrows all other objects. The agent may do anything
+// in it, and only Import brings its content into the real repository. Both share nothing but the
+// worktree's own entry. The returned function makes or renews that repository; the worktree must
+// exist when it is called, and need not before. E_SANDBOX_UNAVAILABLE: the refs of the repository
+// are in a form that cannot be copied.
 func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, func() error, error) {
 	p := agency.PrivateGit{
 		Dir: filepath.Join(dir, privateDir), CommonDir: repo.CommonDir,
@@ -54,7 +54,7 @@ func (g *Sandboxes) Private(ctx context.Context, repo agency.Repo, worktree, bra
 // entryFiles are the files of a worktree's entry that an agent must not change.
 var entryFiles = []string{"commondir", "gitdir", "config.worktree"}
 
-// lent is what every sandbox has of a repository.
+// lent is the part of a repository that every sandbox gets.
 type lent struct {
 	settings []setting // the repository's
 	user     string    // the settings of the user, as a configuration file
@@ -101,11 +101,11 @@ func makePrivate(p *agency.PrivateGit, l *lent, branch, dir string) error {
 			return err
 		}
 	}
-	// Its last file: before it there is nothing to import.
+	// This file is the last one: without it there is nothing to import.
 	if err := file.WriteBeneath(dir, privateSynced, []byte(tip+"\n"), 0o600); err != nil {
 		return err
 	}
-	// An empty file keeps the agent from making one, which the user's git would obey.
+	// An empty file keeps the agent from making one, which the user's git would use.
 	own, err := os.OpenFile(filepath.Join(p.Entry, "config.worktree"), os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {
 		return err
@@ -113,9 +113,9 @@ func makePrivate(p *agency.PrivateGit, l *lent, branch, dir string) error {
 	return own.Close()
 }
 
-// Shared returns what an agent has of the repository at the level landlock: it reads all of it, and
-// writes the objects, the entry of its worktree and the folders of its own branch. The user's own
-// settings are written into dir.
+// Shared returns what an agent has of the repository at the level landlock: it can read all of it,
+// and write the objects, the entry of its worktree and the folders of its own branch. Shared writes
+// the user's own settings into dir.
 func (g *Sandboxes) Shared(ctx context.Context, repo agency.Repo, worktree, branch, dir string) (agency.PrivateGit, error) {
 	p := agency.PrivateGit{CommonDir: repo.CommonDir, Entry: entryOf(repo, worktree), User: filepath.Join(dir, privateUser), Protected: entryFiles}
 	l, err := g.lend(ctx, repo)
@@ -148,7 +148,7 @@ func (g *Sandboxes) Shared(ctx context.Context, repo agency.Repo, worktree, bran
 	return p, nil
 }
 
-// checkRefStorage refuses a repository whose refs are not files, which a sandbox cannot have.
+// checkRefStorage refuses a repository whose refs are not files: a sandbox cannot use it.
 func checkRefStorage(repo agency.Repo, list []setting) error {
 	for _, s := range list {
 		if s.key == "extensions.refstorage" && s.value != "files" {
@@ -159,7 +159,7 @@ func checkRefStorage(repo agency.Repo, list []setting) error {
 	return nil
 }
 
-// copiedFiles returns the files of a repository that a private one has as they are.
+// copiedFiles returns the files that a private repository has unchanged from the real one.
 func copiedFiles(commonDir string) (map[string]string, error) {
 	files := map[string]string{"git/HEAD": "ref: refs/heads/main\n"} // of the main worktree, which the agent does not have
 	if data, err := file.ReadBeneath(commonDir, "HEAD", 4096); err == nil {
@@ -176,7 +176,7 @@ func copiedFiles(commonDir string) (map[string]string, error) {
 	return files, nil
 }
 
-// borrowed returns the folders of objects of a repository, with those that it borrows itself.
+// borrowed returns the folders of objects of a repository, and those that it borrows itself.
 func borrowed(commonDir string) ([]string, error) {
 	all := []string{filepath.Join(commonDir, "objects")}
 	for i := 0; i < len(all) && len(all) < 32; i++ {
@@ -201,7 +201,8 @@ func borrowed(commonDir string) ([]string, error) {
 }
 
 // harmless returns the settings of a repository for the agent: without those that hold a secret or
-// the way to one, and without collections of garbage, which would pack what only it has.
+// lead to one, and without garbage collection, which would pack objects that only the private
+// repository has.
 func harmless(list []setting) []setting {
 	list = slices.DeleteFunc(slices.Clone(list), func(s setting) bool {
 		section, _, name := s.parts()

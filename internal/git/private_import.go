@@ -19,14 +19,14 @@ import (
 	"agency/internal/file"
 )
 
-// Import brings what an agent committed in its private repository in dir into the real one: every
-// object whose content has its name, and then the run's own branch, which must have all of its
-// objects there. Other refs of the private repository are saved below keep. A branch that moved in
-// the real repository alone is moved in the private one. When both moved, the agent's commit is
-// saved below keep too, and each repository keeps its own. What is neither a file nor a folder in
-// the entry of the worktree, which both share, is removed: git would write through a link of the
-// agent's. Import runs no program that the agent can name, and follows no link of the agent's.
-// Import does nothing if dir has no private repository, or one whose making was cut off.
+// Import brings what an agent committed in its private repository in dir into the real one: first
+// every object whose content has its name, and then the run's own branch, if all of its objects are
+// there. It saves other refs of the private repository below keep. When only the real branch moved,
+// Import moves the private one. When both moved, it saves the agent's commit below keep too, and
+// each repository keeps its own branch. It removes what is neither a file nor a folder in the entry
+// of the worktree, which both share: git would write through an agent's link. Import runs no
+// program that the agent can name, and follows no link of the agent's. It does nothing if dir has
+// no private repository, or an unfinished one.
 func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, branch, keep, dir string) error {
 	root, err := os.OpenRoot(filepath.Join(dir, privateDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, bran
 		return fmt.Errorf("take over the commits of the sandbox in %s: %w", dir, err)
 	}
 	synced, err := file.ReadBeneath(dir, privateSynced, 128)
-	if errors.Is(err, fs.ErrNotExist) { // its making was cut off, so no agent had it
+	if errors.Is(err, fs.ErrNotExist) { // it is unfinished, so no agent had it
 		return nil
 	}
 	if err != nil {
@@ -72,16 +72,17 @@ func (g *Sandboxes) Import(ctx context.Context, repo agency.Repo, worktree, bran
 	return nil
 }
 
-// Unlink removes what an agent that shares the repository can plant for git to write through: what is
-// neither a file nor a folder in the entry of its worktree, and in the reflogs beside that of its
-// branch. Git writes no ref through a link, and a link among the refs may be the user's.
+// Unlink removes what an agent that shares the repository can plant for git to write through:
+// everything that is neither a file nor a folder in the entry of its worktree, and among the
+// reflogs beside that of its branch. Git does not write refs through links, and a link among the
+// refs may be the user's.
 func (*Sandboxes) Unlink(ctx context.Context, repo agency.Repo, worktree, branch string) error {
 	reflogs := filepath.Dir(filepath.Join(repo.CommonDir, "logs", "refs", "heads", branch))
 	return errors.Join(unlink(ctx, entryOf(repo, worktree)), unlink(ctx, reflogs))
 }
 
 // importBranch brings the branch of a run and its private one in dir together. private is the
-// commit of the private one, and last the commit that both had last.
+// commit of the private one, and last is the last commit that both had.
 func (g *Sandboxes) importBranch(ctx context.Context, repo agency.Repo, branch, keep, dir, private, last string) error {
 	ref := "refs/heads/" + branch
 	if private == "" || private == last && g.looseIs(repo, ref, last) {
@@ -104,7 +105,7 @@ func (g *Sandboxes) importBranch(ctx context.Context, repo agency.Repo, branch, 
 		return g.saveRef(ctx, repo, keep+"/heads/"+branch, private)
 	default:
 		if err := g.complete(ctx, repo, private); exited(err, 128) {
-			return nil // the agent damaged it: the branch stays at the last commit that is whole
+			return nil // the agent damaged it: the branch stays at the last complete commit
 		} else if err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func unlink(ctx context.Context, dir string) error {
 			return ctx.Err()
 		case unproven(err):
 			return err
-		case err != nil: // what agency cannot read, no git of the user's reads
+		case err != nil: // what agency cannot read, the user's git cannot read either
 			return fs.SkipDir
 		case entry.IsDir() || entry.Type().IsRegular():
 			return nil
@@ -145,7 +146,7 @@ func unlink(ctx context.Context, dir string) error {
 	})
 }
 
-// complete fails unless the repository itself has a commit with everything that its refs do not
+// complete fails unless the repository itself has a commit with all objects that its refs do not
 // have.
 func (g *Sandboxes) complete(ctx context.Context, repo agency.Repo, commit string) error {
 	_, err := g.run(ctx, repo, "rev-list", "--objects", "--quiet", commit, "--not", "--all")
@@ -158,8 +159,8 @@ func (g *Sandboxes) looseIs(repo agency.Repo, ref, id string) bool {
 	return err == nil && strings.TrimSpace(string(data)) == id
 }
 
-// saveRef keeps a commit of a private repository, unless it is kept already. What the agent made
-// and git cannot use is left out; a git that fails otherwise proves nothing and is an error.
+// saveRef keeps a commit of a private repository under a ref, unless it is kept already. It skips
+// what the agent made and git cannot use. Other failures of git prove nothing, and are errors.
 func (g *Sandboxes) saveRef(ctx context.Context, repo agency.Repo, ref, id string) error {
 	if g.looseIs(repo, ref, id) {
 		return nil
@@ -178,8 +179,8 @@ func (g *Sandboxes) saveRef(ctx context.Context, repo agency.Repo, ref, id strin
 	return err
 }
 
-// unproven reports whether a read failed for a reason of the machine, which says nothing of what
-// the agent made.
+// unproven reports whether a read failed because of the machine. Such a failure proves nothing
+// about what the agent made.
 func unproven(err error) bool { return agency.Exhausted(err) || errors.Is(err, syscall.EIO) }
 
 // privateRef returns the commit of a ref in the private repository in dir; empty is none.
@@ -198,7 +199,7 @@ func privateRef(dir, ref string) (string, error) {
 	return packedRef(data, ref), nil
 }
 
-// mostPrivateRefs is how many refs of a private repository are saved, beside the run's own branch.
+// mostPrivateRefs is how many refs of a private repository are saved, besides the run's own branch.
 const mostPrivateRefs = 1000
 
 // privateRefs returns the other refs that an agent made: its branches, and its stash.
@@ -236,7 +237,7 @@ func (g *Sandboxes) importObjects(ctx context.Context, repo agency.Repo, root *o
 		if unproven(err) {
 			return err
 		}
-		for _, entry := range entries { // none on any other error
+		for _, entry := range entries { // empty on any other error
 			if name := prefix + entry.Name(); sha().MatchString(name) {
 				if err := importObject(repo, root, name); err != nil {
 					return err
@@ -261,10 +262,10 @@ func (g *Sandboxes) importObjects(ctx context.Context, repo agency.Repo, root *o
 	return nil
 }
 
-// objectLimit is the size of the largest object that is taken over, in bytes.
+// objectLimit is the size of the largest imported object, in bytes.
 const objectLimit = 4 << 30
 
-// importObject copies one object if its content has its name; one that does not is left.
+// importObject copies one object if its content has its name; it skips any other.
 func importObject(repo agency.Repo, root *os.Root, name string) error {
 	rel := filepath.Join("objects", name[:2], name[2:])
 	to := filepath.Join(repo.CommonDir, rel)
@@ -276,7 +277,7 @@ func importObject(repo agency.Repo, root *os.Root, name string) error {
 		if unproven(err) {
 			return err
 		}
-		return nil // the agent made something else of this name
+		return nil // what the agent made is not an object of this name
 	}
 	defer func() { _ = from.Close() }()
 	if err := os.Mkdir(filepath.Dir(to), 0o777); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as git makes it
@@ -326,7 +327,7 @@ func copyObject(to io.Writer, from io.Reader, name string) (right bool, err erro
 		_, err = io.Copy(sum, io.LimitReader(content, objectLimit))
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, raw) // nothing may follow; what does is copied, and read by no program
+		_, err = io.Copy(io.Discard, raw) // nothing may follow; if it does, it is copied too, and no program reads it
 	}
 	if written.err != nil {
 		return false, written.err
@@ -334,7 +335,8 @@ func copyObject(to io.Writer, from io.Reader, name string) (right bool, err erro
 	return err == nil && hex.EncodeToString(sum.Sum(nil)) == name, nil
 }
 
-// failing remembers why a write failed, so that it is not taken for damage of what is read.
+// failing remembers why a write failed, so that importObject does not take it for damage of what it
+// reads.
 type failing struct {
 	to  io.Writer
 	err error
@@ -347,8 +349,8 @@ func (f *failing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// importPack adds the objects of a pack to the repository. Its git checks them, and names them by
-// their content.
+// importPack adds the objects of a pack to the repository. The repository's git checks them, and
+// names them by their content.
 func (g *Sandboxes) importPack(ctx context.Context, repo agency.Repo, root *os.Root, name string) error {
 	from, err := openPlain(root, filepath.Join("objects", "pack", name))
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 )
 
 // Prove checks that the recorded repository has the commits under their refs, by name, and every
-// object of them that the commit base does not have. It reads and hashes each object, so an object
-// that an agent replaced fails. Prove also fails if the repository keeps any of the refs or objects
-// inside the worktree, because they would be deleted with it. Every failure is E_CLEANUP_FAILED;
-// then nothing may be deleted.
+// object of them that the commit base does not have. It reads and hashes each object, so it finds
+// an object that an agent replaced. Prove also fails if the repository keeps any of the refs or
+// objects inside the worktree, because they would be deleted with it. Every failure is
+// E_CLEANUP_FAILED; then nothing may be deleted.
 func (g *Trees) Prove(ctx context.Context, repo agency.Repo, worktree, base string, commits map[string]string) error {
 	fail := func(err error) error {
 		return agency.Errorf(agency.CodeCleanupFailed, "what was saved cannot be proven to be in %s: %w", repo.CommonDir, err).

@@ -15,9 +15,9 @@ import (
 )
 
 // Recall is Discover for questions that are asked often, such as whose runs a list shows. It asks
-// git about a folder once, and again when anything changed that decides in which repository the
-// folder is: the .git of it or of a folder above, what that leads to, and the configuration of the
-// repository and of the user. A process of git takes longer than the list.
+// git about a folder once, and again when a file has changed that decides in which repository the
+// folder is: the .git of the folder or of one above it, the files that it leads to, and the
+// configuration of the repository and of the user. A git process takes longer than the list.
 func (g *Repos) Recall(ctx context.Context, dir string) (agency.Repo, error) {
 	known, real, err := g.recalled(dir)
 	if err != nil {
@@ -39,8 +39,8 @@ func (g *Repos) Recall(ctx context.Context, dir string) (agency.Repo, error) {
 	return repo, nil
 }
 
-// recalled returns what is known of the repository of a folder, whose real path it returns; nil
-// when git has to be asked.
+// recalled returns what is known of the repository of a folder, and the folder's real path; known
+// is nil when git has to be asked.
 func (g *program) recalled(dir string) (known *found, real string, err error) {
 	if real, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, "", err
@@ -57,8 +57,8 @@ func (g *program) recalled(dir string) (known *found, real string, err error) {
 	return &last, real, nil
 }
 
-// hooksSetting returns the value of core.hooksPath in a repository, and whether it may be another
-// one in a linked worktree.
+// hooksSetting returns the value of core.hooksPath in a repository, and whether a linked worktree
+// may have another value.
 func (g *program) hooksSetting(ctx context.Context, repo agency.Repo) (value string, varies bool, err error) {
 	list, err := g.effective(ctx, repo.CommonDir)
 	for _, s := range list {
@@ -70,8 +70,8 @@ func (g *program) hooksSetting(ctx context.Context, repo agency.Repo) (value str
 	return value, varies, err
 }
 
-// found is a repository that git was asked for, as long as the signs of the files are the same, and
-// the setting of its hooks.
+// found is git's answer about the repository of a folder, which is valid as long as the signs of
+// the files are the same, and the setting of its hooks.
 type found struct {
 	repo   agency.Repo
 	gitDir string // of the worktree
@@ -80,15 +80,15 @@ type found struct {
 	signs  string
 }
 
-// mostFound is of how many folders the repositories are kept.
+// mostFound is for how many folders the repositories are kept.
 const mostFound = 256
 
-// signTick is how coarse the times of files are, at most: a file that changed so shortly before
-// git looked may have changed again since, unseen.
+// signTick is the coarsest resolution of the times of files. A file that changed so shortly before
+// git looked may have changed again since, without a new time.
 const signTick = 20 * time.Millisecond
 
-// remember keeps the answer about a folder, which git was asked for at a time, if it is certain
-// which files decided it.
+// remember keeps git's answer about a folder, which was asked for at a time, if it is certain which
+// files decided it.
 func (g *Repos) remember(ctx context.Context, dir string, repo agency.Repo, asked time.Time) {
 	gitDir, files := deciding(dir, repo)
 	signs, changed, ok := signsOf(files)
@@ -107,9 +107,9 @@ func (g *Repos) remember(ctx context.Context, dir string, repo agency.Repo, aske
 	g.found[dir] = found{repo, gitDir, hooks, files, signs}
 }
 
-// deciding returns the files that decided that git found a repository from a folder, with those
-// that are missing and would have decided otherwise, and the git directory of the worktree. It
-// returns nil where it does not know them.
+// deciding returns the files that decided in which repository git found a folder, including missing
+// files that would have changed the answer, and the git directory of the worktree. It returns nil
+// when it does not know them.
 func deciding(dir string, repo agency.Repo) (gitDir string, files []string) {
 	rel, err := filepath.Rel(repo.Toplevel, dir)
 	if repo.Toplevel == "" || err != nil || !filepath.IsLocal(rel) {
@@ -120,7 +120,7 @@ func deciding(dir string, repo agency.Repo) (gitDir string, files []string) {
 		for _, name := range []string{".git", "HEAD"} { // of a repository, or of a bare one
 			path := filepath.Join(dir, name)
 			if _, err := os.Lstat(path); err == nil {
-				return "", nil // git passed it over, and may not the next time
+				return "", nil // git ignored it, and may not the next time
 			}
 			files = append(files, path)
 		}
@@ -154,8 +154,8 @@ func deciding(dir string, repo agency.Repo) (gitDir string, files []string) {
 }
 
 // signsOf returns a text that differs when one of the files was made, removed, replaced or changed,
-// and the time of the newest change of one. Of a folder, and of a HEAD, what is inside does not
-// count. ok is false when it cannot see one of them.
+// and the time of the newest change. The content of a folder, and of a HEAD, does not count. ok is
+// false when one of the files cannot be looked at.
 func signsOf(paths []string) (signs string, changed time.Time, ok bool) {
 	var b strings.Builder
 	for _, path := range paths {

@@ -24,8 +24,8 @@ import (
 var sha = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // ResolveCommit returns the full name of the commit that ref means in the worktree dir: a branch, a
-// tag, a name, HEAD~3. An empty ref is HEAD. E_EMPTY_REPO: HEAD is meant and the repository has no
-// commit at all. E_BAD_REF: there is no such commit.
+// tag, a name, HEAD~3. An empty ref means HEAD. E_EMPTY_REPO: ref means HEAD, and the repository
+// has no commit at all. E_BAD_REF: there is no such commit.
 func (g *Refs) ResolveCommit(ctx context.Context, dir, ref string) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
@@ -73,12 +73,12 @@ func (g *Refs) ResolveCommit(ctx context.Context, dir, ref string) (string, erro
 	return "", bad.WithHint("%s", g.otherRefs(ctx, dir, ref))
 }
 
-// packedLimit is the longest list of packed refs that is read here; git looks into a longer one
+// packedLimit is the longest list of packed refs that agency reads itself; git searches longer ones
 // faster.
 const packedLimit = 256 << 10
 
-// headOf returns the commit of the HEAD of a worktree, read without git; empty where only git
-// knows. Git has said of each commit that it returns that it is one.
+// headOf returns the commit of the HEAD of a worktree, read without git; empty when only git can
+// tell. Git has confirmed each returned name as that of a commit.
 func (g *program) headOf(at *found) string {
 	head, err := file.ReadRegular(filepath.Join(at.gitDir, "HEAD"), 4<<10)
 	id := strings.TrimSuffix(string(head), "\n")
@@ -109,7 +109,7 @@ type asker func(args ...string) (string, error)
 // which proves nothing: git says the same of a ref, or of a commit, that it cannot read.
 func commitOf(ask asker, ref string) (string, error) {
 	peeled := ref + "^{commit}"
-	if strings.HasPrefix(ref, ":/") { // the rest of it is text to look for, and what is found is a commit
+	if strings.HasPrefix(ref, ":/") { // the rest of it is a text to search for, and the result is a commit
 		peeled = ref
 	}
 	for range 2 { // git may have been short of memory or descriptors
@@ -117,8 +117,8 @@ func commitOf(ask asker, ref string) (string, error) {
 		if id := strings.TrimSpace(out); err == nil && sha().MatchString(id) {
 			return id, nil
 		}
-		// 128 is an entry of a reflog, or an upstream, that does not exist. Of other refs it is a
-		// failure of git.
+		// 128 is the status for a missing entry of a reflog, or a missing upstream. For other refs
+		// it means a failure of git.
 		if err != nil && !exited(err, 1) && (!exited(err, 128) || !strings.Contains(ref, "@{")) {
 			return "", err
 		}
@@ -126,10 +126,10 @@ func commitOf(ask asker, ref string) (string, error) {
 	return "", nil
 }
 
-// proveMissing returns an error unless a repository has no commit of ref for certain, of which git
-// knows none. HEAD has none while its branch does not exist. A git that knows the commit of HEAD,
-// or that it has none, can read the repository, and is believed about other refs; of the full name
-// of a branch there must be no file, either.
+// proveMissing returns an error unless a repository certainly has no commit for ref, after git
+// found none. HEAD has none while its branch does not exist. When git knows the commit of HEAD, or
+// that HEAD has none, it can read the repository, and its answer about other refs counts. For the
+// full name of a branch, there must also be no file of the ref.
 func proveMissing(ask asker, commonDir, ref string) error {
 	refs := []string{}
 	if strings.HasPrefix(ref, "refs/heads/") {
@@ -190,9 +190,9 @@ func ownBranch(name string) int {
 	return 0
 }
 
-// OwnBranch returns the name of a branch that agency makes: the one below agency/ that is asked for
-// or, where a branch called agency is in the way, one with a dash: agency-fix-login. Git keeps
-// branches like files in folders.
+// OwnBranch returns the name of a branch that agency makes: the wanted one below agency/ or, when a
+// branch called agency is in the way, one with a dash, such as agency-fix-login. Git keeps branches
+// like files in folders.
 func (g *Refs) OwnBranch(repo agency.Repo, branch string) string {
 	folder, rest, _ := strings.Cut(branch, "/")
 	ref := "refs/heads/" + folder
@@ -201,7 +201,7 @@ func (g *Refs) OwnBranch(repo agency.Repo, branch string) string {
 	}
 	packed, err := os.Open(filepath.Join(repo.CommonDir, "packed-refs"))
 	if err != nil {
-		return branch // most repositories have none; git refuses what cannot be
+		return branch // most repositories have none; git refuses an impossible name
 	}
 	defer func() { _ = packed.Close() }()
 	for lines := bufio.NewScanner(packed); lines.Scan(); {
@@ -212,17 +212,17 @@ func (g *Refs) OwnBranch(repo agency.Repo, branch string) string {
 	return branch
 }
 
-// longestPart is how many bytes a part of a branch's name may have: git keeps it in a file, and
-// locks that by another of the same name and five bytes more.
+// longestPart is how many bytes a part of a branch's name may have: git keeps it as the name of a
+// file, and the name of its lock is five bytes longer.
 const longestPart = 250
 
-// CheckBranch reports whether a branch of this name can be created. E_BAD_REF: git does not allow
-// the name. E_BRANCH_EXISTS: it is taken, or another branch stands in the way, as "a" does for
+// CheckBranch returns nil when a branch of this name can be created. E_BAD_REF: git does not allow
+// the name. E_BRANCH_EXISTS: the name is taken, or another branch is in the way, as "a" is for
 // "a/b".
 func (g *Refs) CheckBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	bad := agency.Errorf(agency.CodeBadRef, "%q is not a name that git allows for a branch", branch).
 		WithHint("use letters, digits, - and /, for example agency/fix-login")
-	if branch == "@" || strings.ContainsRune(branch, 0) { // the first may be a branch, but commands read it as HEAD
+	if branch == "@" || strings.ContainsRune(branch, 0) { // "@" may be a branch, but commands read it as HEAD
 		return bad
 	}
 	for part := range strings.SplitSeq(branch, "/") {
@@ -233,12 +233,12 @@ func (g *Refs) CheckBranch(ctx context.Context, repo agency.Repo, branch string)
 	}
 	out, err := g.run(ctx, repo, "check-ref-format", "--branch", branch)
 	switch {
-	case said(err, "is not a valid branch name"), err == nil && out != branch+"\n": // the second is @{-1}, which means another branch
+	case said(err, "is not a valid branch name"), err == nil && out != branch+"\n": // the output differs for @{-1}, which means another branch
 		return bad
 	case err != nil:
 		return err
 	}
-	// A pattern stands for the ref itself and all below it.
+	// A pattern matches the ref itself and all refs below it.
 	args := []string{"for-each-ref", "--format=%(refname:lstrip=2)"}
 	for name := branch; name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
 		args = append(args, "refs/heads/"+name)
@@ -261,14 +261,14 @@ func (g *Refs) CheckBranch(ctx context.Context, repo agency.Repo, branch string)
 	return nil
 }
 
-// DeleteBranch deletes a branch, merged or not. It is fine if there is none. E_CLEANUP_FAILED: git
-// refuses, as it does while a worktree has the branch checked out.
+// DeleteBranch deletes a branch, merged or not. A missing branch is not an error. E_CLEANUP_FAILED:
+// git refuses, as it does while a worktree has the branch checked out.
 func (g *Refs) DeleteBranch(ctx context.Context, repo agency.Repo, branch string) error {
 	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "-D", "--", branch))
 	if err == nil {
 		return nil
 	}
-	if said(err, "not found") { // of a branch that it cannot read, too
+	if said(err, "not found") { // also when git cannot read the branch
 		if there, missing := g.HasBranch(ctx, repo, branch); missing == nil && !there {
 			return nil
 		}
@@ -276,23 +276,23 @@ func (g *Refs) DeleteBranch(ctx context.Context, repo agency.Repo, branch string
 	return uncleaned(err, "delete branch %q", branch)
 }
 
-// DeleteBranchAt deletes a branch if it stands at the commit, where it holds no work of its own. It
-// is fine if the branch is elsewhere, or if there is none: then nothing is done.
+// DeleteBranchAt deletes a branch if it points to the commit, where it holds no work of its own.
+// Otherwise, and for a missing branch, it does nothing.
 func (g *Refs) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	ref := "refs/heads/" + branch
 	_, err := g.do(ctx, writing(repo, ref, "update-ref", "--no-deref", "-d", "--end-of-options", ref, commit))
 	if err == nil || said(err, "but expected") {
 		return nil
 	}
-	// A lock that a killed git left is in the way even of a branch that was never made.
+	// The lock of a killed git process is in the way even of a branch that was never made.
 	if there, missing := g.HasBranch(ctx, repo, branch); missing == nil && !there {
 		return nil
 	}
 	return uncleaned(err, "delete branch %q", branch)
 }
 
-// DeleteBranchIn deletes a branch of which a commit has everything. Where it has not, and where
-// there is no such branch, nothing is done.
+// DeleteBranchIn deletes a branch whose commits are all in the history of a commit. Otherwise, and
+// for a missing branch, it does nothing.
 func (g *Refs) DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	tip, err := g.CommitOf(ctx, repo, branch)
 	if agency.IsCode(err, agency.CodeBadRef) {
@@ -308,7 +308,7 @@ func (g *Refs) DeleteBranchIn(ctx context.Context, repo agency.Repo, branch, com
 }
 
 // HasBranch reports whether there is a branch of that name. A branch that cannot be read is an
-// error. What cannot be the name of a branch, such as HEAD~3, is none.
+// error. It is false for what cannot be the name of a branch, such as HEAD~3.
 func (g *Refs) HasBranch(ctx context.Context, repo agency.Repo, branch string) (bool, error) {
 	there, err := hasRef(func(args ...string) (string, error) { return g.run(ctx, repo, args...) }, repo.CommonDir, "refs/heads/"+branch)
 	if err != nil {
@@ -368,7 +368,7 @@ func (g *Refs) Contained(ctx context.Context, repo agency.Repo, branch, from, ba
 	if err != nil || own != "" {
 		return "", err
 	}
-	// The commit from may be in no other branch by now: it can come from another run.
+	// By now, the commit from may be in no other branch: it can come from another run.
 	if only, err := g.Unmerged(ctx, repo, branch); err != nil || only {
 		return "", err
 	}
@@ -388,7 +388,7 @@ func (g *Refs) Unmerged(ctx context.Context, repo agency.Repo, branch string, kn
 	args = append(args, known...)
 	out, err := g.run(ctx, repo, append(args, "--")...)
 	if said(err, "bad revision 'refs/heads/"+branch+"'") {
-		// Git says the same of a branch that it cannot read.
+		// Git gives the same answer for a branch that it cannot read.
 		if there, missing := g.HasBranch(ctx, repo, branch); missing == nil && !there {
 			return false, nil
 		}
@@ -421,7 +421,7 @@ func branchNamed(out string, err error) (string, error) {
 	return branch, err
 }
 
-// Alias returns the ref that a branch is another name of; empty for a branch of its own.
+// Alias returns the ref that a symbolic branch points to; empty for an ordinary branch.
 func (g *Refs) Alias(ctx context.Context, repo agency.Repo, branch string) (string, error) {
 	out, err := g.run(ctx, repo, "symbolic-ref", "--quiet", "refs/heads/"+branch)
 	if exited(err, 1) {

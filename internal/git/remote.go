@@ -13,24 +13,25 @@ import (
 	"agency/internal/plain"
 )
 
-// reach are the settings of a repository that say where its remotes are and how git gets there. A
-// run records them: an agent that changes them later changes nothing of what agency pushes where.
+// reach are the settings of a repository that decide where its remotes are and how git reaches
+// them. A run records them, so an agent that changes them later does not change where agency
+// pushes.
 var reach = map[string][]string{
 	"core": {"sshcommand", "gitproxy", "askpass"}, "credential": nil, "http": nil, "remote": {"url", "pushurl"}, "ssh": {"variant"}, "url": nil,
 }
 
-// reaching are the settings that say where remotes are and how git gets there.
+// reaching returns those of the settings that decide where remotes are and how git reaches them.
 func reaching(list []setting) []setting {
 	return slices.DeleteFunc(slices.Clone(list), func(s setting) bool { return !s.in(reach) || s.key == "core.sshcommand" && relative(s.value) })
 }
 
 // Remote returns the URL to which git pushes for a remote of a repository, as the run recorded it.
-// With a URL or an absolute path instead of a name it returns that. A relative path of the
-// configuration is returned as an absolute one.
+// For a URL or an absolute path instead of a name, it returns just that. It returns a relative path
+// of the configuration as an absolute one.
 //
-// E_BAD_REF: there is no such remote. E_TRUST_REQUIRED: the repository names another URL now than
-// when the run began, or the run recorded none, and an agent may have written it. E_USAGE: the
-// remote has several URLs.
+// E_BAD_REF: there is no such remote. E_TRUST_REQUIRED: an agent may have written the URL, because
+// the repository now names another one than when the run began, or because the run recorded none.
+// E_USAGE: the remote has several URLs.
 func (g *Repos) Remote(ctx context.Context, repo agency.Repo, name string) (string, error) {
 	list, err := g.settings(ctx, repo.CommonDir)
 	if err != nil {
@@ -53,7 +54,7 @@ func (g *Repos) Remote(ctx context.Context, repo agency.Repo, name string) (stri
 	case !slices.Equal(now, then):
 		return "", changedRemote(repo, name, then, now)
 	}
-	if strings.HasPrefix(now[0], "./") || strings.HasPrefix(now[0], "../") { // git of the user takes it from there
+	if strings.HasPrefix(now[0], "./") || strings.HasPrefix(now[0], "../") { // the user's git resolves it from there
 		return filepath.Join(repo.Root, now[0]), nil
 	}
 	return now[0], nil
@@ -97,7 +98,7 @@ func changedRemote(repo agency.Repo, name string, then, now []string) error {
 	return e.WithHint("if that is right: --remote %s", plain.ShellWord(plain.SafeURL(now[0])))
 }
 
-// pushed returns the URLs to which settings have git push for a remote.
+// pushed returns the URLs to which git pushes for a remote, by the settings.
 func pushed(list []setting, name string) []string {
 	var urls, push []string
 	for _, s := range list {

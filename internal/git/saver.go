@@ -14,7 +14,7 @@ import (
 	"agency/internal/file"
 )
 
-// saver makes trees and commits of a worktree with an index of its own, by a view of the
+// saver makes trees and commits of a worktree with an index of its own, through a view of the
 // repository.
 type saver struct {
 	git  *program
@@ -26,7 +26,7 @@ type saver struct {
 	borrowed string // one more folder of objects to read; empty for none
 
 	nested []string       // repositories inside the worktree that have work of their own
-	left   agency.LeftOut // what there was too much of to look at
+	left   agency.LeftOut // what was too much to look at
 }
 
 // saver takes a copy of a worktree's index. The caller closes it.
@@ -53,13 +53,13 @@ func (s *saver) index() string { return filepath.Join(s.temp, "index") }
 
 func (s *saver) run(ctx context.Context, input string, args ...string) (string, error) {
 	settings := []string{
-		"core.splitIndex=false", // else a shared part would be written beside the real index
+		"core.splitIndex=false", // otherwise git writes a shared part beside the real index
 		"core.safecrlf=false",   // a doubt about line ends is no reason to lose a file
 	}
 	if s.apart != "" {
 		settings = append(settings, "core.fsync=none", "lfs.storage="+filepath.Join(s.temp, "lfs"))
 	} else {
-		settings = append(settings, "core.fsync=all", "core.fsyncMethod=batch") // the files go next, so this must stay
+		settings = append(settings, "core.fsync=all", "core.fsyncMethod=batch") // the files are deleted next, so this must last
 	}
 	return s.git.do(ctx, call{
 		dir: s.dir, site: s.site, settings: settings, args: args, input: input, complete: s.apart == "",
@@ -69,7 +69,7 @@ func (s *saver) run(ctx context.Context, input string, args ...string) (string, 
 	})
 }
 
-// objects sets in an environment where git writes new objects.
+// objects returns the variables that tell git where to write new objects.
 func (s *saver) objects() []string {
 	if s.apart == "" {
 		return nil
@@ -77,7 +77,8 @@ func (s *saver) objects() []string {
 	return []string{"GIT_OBJECT_DIRECTORY=" + s.apart, alternateEnv(filepath.Join(s.site.commonDir, "objects"), s.borrowed)}
 }
 
-// alternateEnv sets folders in which git finds more objects; an empty one is none.
+// alternateEnv returns the variable that names folders in which git finds more objects; empty ones
+// are skipped.
 func alternateEnv(folders ...string) string {
 	quote, quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`), []string{}
 	for _, folder := range folders {
@@ -88,13 +89,13 @@ func alternateEnv(folders ...string) string {
 	return "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, ":")
 }
 
-// line is run for an answer of one line.
+// line is run for an answer that is one line.
 func (s *saver) line(ctx context.Context, args ...string) (string, error) {
 	out, err := s.run(ctx, "", args...)
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// paths is run for an answer of parts that end in NUL.
+// paths is run for an answer that is a list of parts that end in NUL.
 func (s *saver) paths(ctx context.Context, args ...string) ([]string, error) {
 	out, err := s.run(ctx, "", args...)
 	if err != nil || out == "" {
@@ -103,8 +104,8 @@ func (s *saver) paths(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
 }
 
-// copyIndex copies the worktree's index, with its time: git takes a file that changed later than
-// the index was written for possibly changed, and would miss the change if the copy looked younger.
+// copyIndex copies the worktree's index, including its modification time. Git reads a file again
+// when it is newer than the index, and would miss the change if the copy looked younger.
 func (s *saver) copyIndex() error {
 	from, err := os.OpenFile(filepath.Join(s.site.gitDir, "index"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +143,8 @@ func (s *saver) head(ctx context.Context) (string, error) {
 	return head, err
 }
 
-// guessHead returns the commit of HEAD without a git, by the files that most often hold it; empty
-// when they do not.
+// guessHead returns the commit of HEAD without running git, from the files that usually hold it;
+// empty when they do not.
 func (s *saver) guessHead() string {
 	text := oneLine(filepath.Join(s.site.gitDir, "HEAD"))
 	if ref, ok := strings.CutPrefix(text, "ref: "); ok && filepath.IsLocal(ref) {

@@ -15,7 +15,7 @@ func (g *Trees) Result(ctx context.Context, repo agency.Repo, worktree, message 
 	return commit, err
 }
 
-// Seal is Result that also names the repositories inside the worktree, relative to it, with work of
+// Seal is Result, but also names the repositories inside the worktree, relative to it, with work of
 // their own: the commit does not have that work.
 func (g *Trees) Seal(ctx context.Context, repo agency.Repo, worktree, message string) (commit string, nested []string, err error) {
 	commit, nested, err = g.seal(ctx, repo, worktree, message)
@@ -28,8 +28,8 @@ func (g *Trees) Seal(ctx context.Context, repo agency.Repo, worktree, message st
 	return commit, nested, nil
 }
 
-// Holds reports whether a commit has all that is in the files and in the index of a worktree: both
-// have its tree, except that nothing may be staged. Nothing is written but objects.
+// Holds reports whether a commit has everything in the files and in the index of a worktree: the
+// files have its tree, and so has the index, unless nothing is staged. It writes only objects.
 func (g *Trees) Holds(ctx context.Context, repo agency.Repo, worktree, commit string) (bool, error) {
 	s, err := g.saver(ctx, repo, worktree)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"agency/internal/file"
 )
 
-// SettleMove finishes or takes back a move of a branch that was cut off, with the checkout in a
-// worktree, and reports whether the branch has moved. worktree is empty when none has it checked
-// out. It knows by what git has how far the move was, and waits for a git of agency's that is still
-// at work. Of one that was killed it removes the locks, and puts back the files, that were written
-// since a time, when the checkout proves that they are its own. So it does where the user committed
-// meanwhile, which keeps the branch from moving. E_TARGET_DIRTY: some files are neither as before nor
-// as after; they are in the detail "files". After any error it is not known whether the branch has
-// moved.
+// SettleMove finishes or takes back an interrupted move of a branch, together with the checkout in
+// a worktree, and reports whether the branch has moved. worktree is empty when no worktree has the
+// branch checked out. SettleMove finds out from git's data how far the move got, and waits for a
+// git process of agency's that still works. When that process was killed, SettleMove removes its
+// locks and puts back the files that it wrote since a time, if the checkout proves that they are
+// its own. It also does so when the user has committed meanwhile, which keeps the branch from
+// moving. E_TARGET_DIRTY: some files, those in the detail "files", are neither as before nor as
+// after the move. After any error it is unknown whether the branch has moved.
 func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, branch, from, to string, since time.Time) (moved bool, err error) {
-	// With the claim, no git of agency's is at work on the branch.
+	// Once the claim is held, no git process of agency's works on the branch.
 	held, err := g.claim(ctx, refOf{repo.CommonDir, "refs/heads/" + branch})
 	if err != nil {
 		return false, err
@@ -46,7 +46,7 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, nil
 	}
 	if gone, err := isGone(repo, worktree); err != nil || gone {
-		return false, err // with all that was moved in it
+		return false, err // everything that was moved is gone with it
 	}
 	c, err := g.checkout(ctx, repo, worktree, branch)
 	if err != nil {
@@ -91,8 +91,8 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 	return false, c.takeBack(ctx, s, files, to, since)
 }
 
-// movedFiles returns the files that a move changes and that are, where the branch is now, as they
-// were before: the user may have committed others while git moved the files.
+// movedFiles returns the files that a move changes, without those in which the branch now differs
+// from before the move: the user may have committed these while git moved the files.
 func (g *Checkouts) movedFiles(ctx context.Context, repo agency.Repo, from, to, now string) ([]agency.ChangedFile, error) {
 	files, err := g.history.Changed(ctx, repo, from, to)
 	if err != nil || now == from {
@@ -106,7 +106,8 @@ func (g *Checkouts) movedFiles(ctx context.Context, repo agency.Repo, from, to, 
 	return slices.DeleteFunc(files, func(f agency.ChangedFile) bool { return taken[f.Path] }), err
 }
 
-// removeHeadLocks removes what a git left that was killed when it moved the ref of a checkout.
+// removeHeadLocks removes the locks of a git process that was killed when it moved the ref of a
+// checkout.
 func removeHeadLocks(ctx context.Context, gitDir string, since time.Time) error {
 	for _, lock := range []string{"HEAD.lock", "ORIG_HEAD.lock"} {
 		if err := removeLock(ctx, filepath.Join(gitDir, lock), since); err != nil {
@@ -116,8 +117,8 @@ func removeHeadLocks(ctx context.Context, gitDir string, since time.Time) error 
 	return nil
 }
 
-// unlockOrigHead removes the lock with which a git begins to move a checkout, if it was killed right
-// then: the lock says where the branch stood, and none that lives holds it for long.
+// unlockOrigHead removes the lock with which git begins to move a checkout, if git was killed at
+// that point. The lock holds the old commit of the branch, and no living process holds it for long.
 func (c *checkout) unlockOrigHead(ctx context.Context, from string, since time.Time) error {
 	lock := filepath.Join(c.site.gitDir, "ORIG_HEAD.lock")
 	data, err := file.ReadRegular(lock, int64(len(from))+1)
@@ -130,14 +131,15 @@ func (c *checkout) unlockOrigHead(ctx context.Context, from string, since time.T
 	return removeLock(ctx, lock, since)
 }
 
-// unlockHead removes the lock of HEAD in a worktree, empty for none, if the git that moved the branch
-// was killed before it did so itself. What may be of another git stays.
+// unlockHead removes the lock of HEAD in a worktree, if the git process that moved the branch was
+// killed before it did so itself. An empty worktree has none. A lock that may belong to another git
+// process stays.
 func unlockHead(ctx context.Context, repo agency.Repo, worktree string, since time.Time) {
 	if worktree == "" {
 		return
 	}
 	if dir, err := gitDir(repo, worktree); err == nil {
-		_ = removeLock(ctx, filepath.Join(dir, "HEAD.lock"), since) // the branch has moved all the same
+		_ = removeLock(ctx, filepath.Join(dir, "HEAD.lock"), since) // the branch has moved even if this fails
 	}
 }
 
@@ -154,11 +156,11 @@ func (g *Checkouts) hasMoved(ctx context.Context, repo agency.Repo, now, from, t
 	case forward:
 		return g.history.Descends(ctx, repo, now, to)
 	}
-	still, err := g.history.Descends(ctx, repo, now, from) // what is on top of from has the older commit, too
+	still, err := g.history.Descends(ctx, repo, now, from) // a descendant of from also has the older commit
 	return err == nil && !still, err
 }
 
-// isGone reports whether a worktree exists no more.
+// isGone reports whether a worktree no longer exists.
 func isGone(repo agency.Repo, worktree string) (bool, error) {
 	if _, err := os.Lstat(worktree); err != nil {
 		if missing(err) {
@@ -173,13 +175,13 @@ func isGone(repo agency.Repo, worktree string) (bool, error) {
 	return false, err
 }
 
-// indexed is what the index has of a file.
+// indexed is the entry of a file in the index.
 type indexed struct {
 	file   string // as a ChangedFile has it
 	sparse bool   // the checkout leaves it out
 }
 
-// staged returns what the index has of each file.
+// staged returns the entry of each file in the index.
 func (c *checkout) staged(ctx context.Context) (map[string]indexed, error) {
 	out, err := c.git.do(ctx, call{dir: c.path, site: c.site, args: []string{"ls-files", "--stage", "-t", "-z"}})
 	index := map[string]indexed{}
@@ -192,8 +194,8 @@ func (c *checkout) staged(ctx context.Context) (map[string]indexed, error) {
 	return index, err
 }
 
-// takeBack makes the files, and what the index has of them, as they were before a git moved them that
-// was killed. The user may have taken some of them back.
+// takeBack restores the files, and their entries in the index, after a git process was killed that
+// moved them. The user may have restored some of them already.
 func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.ChangedFile, to string, since time.Time) error {
 	found, err := c.find(ctx, s, files, to, since)
 	if err != nil || !found.begun {
@@ -204,7 +206,8 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 			return err
 		}
 	}
-	// Meanwhile the user works, perhaps with a git that writes an index which it has read before.
+	// Meanwhile the user works, perhaps with a git command that writes an index which it has read
+	// before.
 	for range 3 {
 		if found, err = c.find(ctx, s, files, to, since); err != nil {
 			return err
@@ -222,10 +225,11 @@ func (c *checkout) takeBack(ctx context.Context, s *saver, files []agency.Change
 	return targetBusy("another git is at work in %s", c.path).WithHint("try again")
 }
 
-// apply makes files, and what the index has of them, as they were before.
+// apply restores files, and their entries in the index.
 func (c *checkout) apply(ctx context.Context, found cutOff) error {
-	// Other commands that do this, and checkout-index when it keeps the index, lock it only after they
-	// have read it: what the user stages at that moment would be gone.
+	// update-index locks the index before it reads it. Other commands that could do this lock it
+	// only afterwards, and so does checkout-index when it keeps the index: then what the user
+	// stages in between would be lost.
 	for _, step := range []struct {
 		input []string
 		args  []string
@@ -268,7 +272,7 @@ func (c *checkout) removeFiles(paths []string) error {
 	return nil
 }
 
-// cutOff is what a git that was killed left of a move.
+// cutOff is what a killed git process left of a move.
 type cutOff struct {
 	begun           bool
 	restore, remove []string // files that are not as before
@@ -323,9 +327,9 @@ const (
 	fileUnclear
 )
 
-// stateOf returns whether a file of the checkout is as it was, as it becomes, or neither. Git wrote
-// a file only if it was written since the move began: an older one is the user's, also where it
-// holds the same.
+// stateOf returns whether a file of the checkout is as before the move, as after it, or neither.
+// Git can have written only files whose time is after the beginning of the move: an older file is
+// the user's, even with the same content.
 func (c *checkout) stateOf(ctx context.Context, s *saver, f agency.ChangedFile, to string, since time.Time) (fileState, error) {
 	at := filepath.Join(c.path, f.Path)
 	info, id, err := content(ctx, s, at, f.Path)
@@ -358,8 +362,8 @@ func (c *checkout) stateOf(ctx context.Context, s *saver, f agency.ChangedFile, 
 	return fileUnclear, nil
 }
 
-// content returns what is at a path of a checkout, and git's name of what it holds; empty where that
-// is neither a file nor a link.
+// content returns what is at a path of a checkout, and git's name of its content; empty for
+// anything but a file or a link.
 func content(ctx context.Context, s *saver, at, path string) (info fs.FileInfo, id string, err error) {
 	if info, err = os.Lstat(at); err != nil {
 		return nil, "", err
@@ -377,8 +381,8 @@ func content(ctx context.Context, s *saver, at, path string) (info fs.FileInfo, 
 	return info, id, err
 }
 
-// clockLag is how far the time that Linux gives a written file may be behind the clock: it is that of
-// the last tick.
+// clockLag is how far the time that Linux gives a written file may be behind the clock: the kernel
+// uses the time of its last tick.
 const clockLag = 10 * time.Millisecond
 
 // writtenSince reports whether a file was last written at or after a time, by the clock of its file

@@ -7,14 +7,15 @@ import (
 	"agency"
 )
 
-// Snapshot saves everything in a worktree that is not ignored under ref, as two commits: what is
-// staged, and on top of it what is in the files. During a merge with conflicts the first is left
-// out, as git cannot write it. The worktree, its index and its HEAD stay as they are, no hook runs
-// and nothing is signed. If ref exists its reflog keeps the old value. When it returns, what it
-// saved is on the disk, and the repository was seen to have all of it since the commit base.
+// Snapshot saves everything in a worktree that is not ignored under ref, as two commits: first what
+// is staged, and on top of it what is in the files. During a merge with conflicts there is no first
+// commit, since git cannot write it. The worktree, its index and its HEAD stay as they are, no hook
+// runs and nothing is signed. If ref exists, its reflog keeps the old value. When Snapshot returns,
+// the saved work is on the disk, and the repository was seen to have all of it since the commit
+// base.
 //
 // Saved.Files counts the files that differ from HEAD. Saved.Nested names the repositories inside
-// the worktree, relative to it, that have work of their own: it is not saved.
+// the worktree, relative to it, whose own work is not saved.
 func (g *Trees) Snapshot(ctx context.Context, repo agency.Repo, worktree, base, ref, message string) (agency.Saved, error) {
 	saved, err := g.snapshot(ctx, repo, worktree, ref, message)
 	if err == nil {
@@ -68,7 +69,7 @@ func (g *Trees) snapshot(ctx context.Context, repo agency.Repo, worktree, ref, m
 	return agency.Saved{Ref: ref, Commit: commit, Files: files, Nested: s.nested}, nil
 }
 
-// commitIndex commits what is staged on top of head. Where that is impossible it is head itself.
+// commitIndex commits what is staged on top of head. When that is impossible, it returns head.
 func (s *saver) commitIndex(ctx context.Context, e entries, head, message string) (string, error) {
 	if e.unmerged {
 		return head, nil

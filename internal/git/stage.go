@@ -75,7 +75,7 @@ func (s *saver) doubt(ctx context.Context, e entries) error {
 	return err
 }
 
-// lines0 returns paths that end in NUL.
+// lines0 returns paths, each followed by NUL.
 func lines0(paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {
@@ -107,7 +107,7 @@ func (s *saver) findNested(ctx context.Context, e entries) {
 	}
 }
 
-// add stages the differences from the index. It names each file: for a pattern, git would run in
+// add stages the differences from the index. It names each file: with a pattern, git would run in
 // every repository inside the worktree, with the configuration of that repository.
 func (s *saver) add(ctx context.Context, e entries) error {
 	s.findNested(ctx, e)
@@ -152,7 +152,7 @@ func (s *saver) add(ctx context.Context, e entries) error {
 	return err
 }
 
-// bounded returns those of the files that are few and small enough to be read.
+// bounded returns those of the files that are few and small enough to read.
 func (s *saver) bounded(paths []string) []string {
 	kept, total := []string{}, int64(0)
 	for _, path := range paths {

@@ -83,7 +83,7 @@ func (s *stamper) below(dir string) ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// stamp adds a name and what the file system says of it.
+// stamp adds a name, and what the file system reports about it.
 func stamp(sum hash.Hash, name string, s *unix.Stat_t) {
 	if s.Mode&unix.S_IFMT != unix.S_IFDIR && s.Nlink > 1 {
 		s.Ctim = unix.Timespec{}

@@ -22,9 +22,10 @@ import (
 // branch is in use. No program of the repository's present configuration runs in it: it is checked
 // out with the configuration that Record kept.
 
-// CheckoutKey returns a hash of what decides how the files of a commit come out: with the same key
-// and commit, two worktrees have the same content. It is empty where a worktree is not made by its
-// commit alone: where git would run hooks, fetch, or check out a part of the files.
+// CheckoutKey returns a hash of what decides the content of the files of a commit when they are
+// checked out: with the same key and commit, two worktrees have the same content. It is empty where
+// the commit alone does not decide that: where git would run hooks, fetch, or check out a part of
+// the files.
 func (g *Worktrees) CheckoutKey(ctx context.Context, repo agency.Repo) (string, error) {
 	list, attributes, plain, err := g.plainCheckout(ctx, repo)
 	if err != nil || !plain {
@@ -40,7 +41,7 @@ func (g *Worktrees) CheckoutKey(ctx context.Context, repo agency.Repo) (string, 
 }
 
 // plainCheckout returns the settings that count in a repository, and its files of attributes. plain
-// is false where a worktree is not made by its commit alone.
+// is false where the commit alone does not decide the content of a worktree.
 func (g *Worktrees) plainCheckout(ctx context.Context, repo agency.Repo) (list []setting, attributes []string, plain bool, err error) {
 	if repo.Hooks != "" {
 		return nil, nil, false, nil
@@ -104,7 +105,7 @@ func (g *program) effective(ctx context.Context, commonDir string) ([]setting, e
 	for fields := strings.Split(out, "\x00"); len(fields) > 1; fields = fields[2:] {
 		path, isFile := strings.CutPrefix(fields[0], "file:")
 		if !isFile {
-			continue // the command line's own
+			continue // from the command line
 		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(commonDir, path)
@@ -116,12 +117,12 @@ func (g *program) effective(ctx context.Context, commonDir string) ([]setting, e
 			whole.settings = append(whole.settings, s)
 			included, known := s.includes(filepath.Dir(path))
 			if whole.changes = whole.changes || !known; included != "" && !slices.Contains(whole.files, included) {
-				whole.files = append(whole.files, included) // it may come to be
+				whole.files = append(whole.files, included) // it may be created later
 			}
 		}
 	}
 	whole.stamps = stamps(whole.files)
-	if stamps(usual) == before && !whole.changes { // otherwise git may have read what was there before
+	if stamps(usual) == before && !whole.changes { // otherwise git may have read the files as they were before
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.whole[commonDir] = whole
@@ -174,9 +175,9 @@ func configHome() string {
 }
 
 // AddStandby makes a worktree of a commit at path, which must not exist, with a detached HEAD. It
-// runs no hooks. Only the entry is made under the repository's lock, which begin takes; the files
-// come out without it. A failure or a crash leaves what RemoveWorktree removes, and git processes
-// that work on with AGENCY_MAKING=path in their environment.
+// runs no hooks. It makes only the entry under the repository's lock, which begin takes, and checks
+// out the files without it. A failure or a crash leaves what RemoveWorktree removes, and git
+// processes that continue, with AGENCY_MAKING=path in their environment.
 func (g *Worktrees) AddStandby(ctx context.Context, repo agency.Repo, path, commit string, begin func() (unlock func(), err error)) error {
 	unlock, err := begin()
 	if err != nil {
@@ -193,9 +194,9 @@ func (g *Worktrees) AddStandby(ctx context.Context, repo agency.Repo, path, comm
 	return g.checkOut(ctx, repo, path, "reset", "--quiet", "--hard", "--no-recurse-submodules")
 }
 
-// MoveStandby brings a standby from one commit to another. moved is false when that would not give
-// what a new worktree of the commit has: between the two commits the attributes of files changed,
-// or one of these paths did, or a file in the worktree is in the way.
+// MoveStandby moves a standby from one commit to another. moved is false when the result would
+// differ from a new worktree of the commit: when the attributes of files or one of the inputs
+// changed between the two commits, or a file in the worktree is in the way.
 func (g *Worktrees) MoveStandby(ctx context.Context, repo agency.Repo, path, from, to string, inputs []string) (moved bool, err error) {
 	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to, "--", ":(glob)**/.gitattributes"}
 	for _, input := range inputs {
@@ -252,10 +253,10 @@ func (g *Worktrees) TakeStandby(ctx context.Context, repo agency.Repo, path, bra
 	return nil
 }
 
-// StandbyState returns what git's data about a standby says, and its files: two equal texts mean
-// that nothing wrote there in between. Agents of other runs can, and what one of them leaves there
-// must not become the work of the next run. The error is E_NOT_GIT_REPO if it is no worktree of the
-// repository, and E_INVALID_STATE if it is on a branch.
+// StandbyState returns git's data about a standby and its files as a text: two equal texts mean
+// that no process wrote there in between. Agents of other runs can, and what one of them leaves
+// there must not become the work of the next run. The error is E_NOT_GIT_REPO if it is not a
+// worktree of the repository, and E_INVALID_STATE if it is on a branch.
 func (g *Worktrees) StandbyState(repo agency.Repo, path string) (string, error) {
 	dir, err := gitDir(repo, path)
 	if err != nil {

@@ -21,7 +21,7 @@ func (g *Refs) CreateBranch(ctx context.Context, repo agency.Repo, branch, commi
 	}
 }
 
-// MoveBranch moves a branch that no worktree has checked out. E_TARGET_MOVED: it does not stand at
+// MoveBranch moves a branch that no worktree has checked out. E_TARGET_MOVED: it does not point to
 // from, and nothing has changed. After another error, SettleMove returns whether it has moved.
 func (g *Refs) MoveBranch(ctx context.Context, repo agency.Repo, branch, from, to, reason string) error {
 	ref := "refs/heads/" + branch
@@ -34,7 +34,7 @@ func (g *Refs) MoveBranch(ctx context.Context, repo agency.Repo, branch, from, t
 	if said(err, "but expected") || said(err, "unable to resolve reference") {
 		return movedMeanwhile(branch, from)
 	}
-	// A git that was killed may have moved it first.
+	// A git process that was killed may have moved it before it died.
 	if now, unknown := g.CommitOf(context.WithoutCancel(ctx), repo, branch); unknown == nil && now == to {
 		return nil
 	}
@@ -45,7 +45,7 @@ func movedMeanwhile(branch, from string) error {
 	return agency.Errorf(agency.CodeTargetMoved, "%q moved meanwhile: it is no longer at %.12s", branch, from).WithHint("try again")
 }
 
-// Pin makes git keep a commit under a ref, which must be new or have that commit already.
+// Pin makes git keep a commit under a ref, which must be new or point to that commit already.
 func (g *Refs) Pin(ctx context.Context, repo agency.Repo, ref, commit string) error {
 	keeping := writing(repo, ref, "update-ref", "--end-of-options", ref, commit)
 	keeping.settings = []string{"core.fsync=all"}
@@ -55,7 +55,7 @@ func (g *Refs) Pin(ctx context.Context, repo agency.Repo, ref, commit string) er
 	return nil
 }
 
-// Unpin removes refs; those that do not exist are fine.
+// Unpin removes refs; missing ones are not an error.
 func (g *Refs) Unpin(ctx context.Context, repo agency.Repo, refs ...string) error {
 	for _, ref := range refs {
 		if _, err := g.do(ctx, writing(repo, ref, "update-ref", "-d", "--end-of-options", ref)); err != nil {

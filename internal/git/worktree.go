@@ -23,9 +23,9 @@ var CheckoutHooks = []string{"post-checkout", "post-index-change", "reference-tr
 // AddWorktree creates a branch at commit and a worktree for it at path, which must not exist or be
 // an empty folder. The branch tracks nothing, and the user's own checkout is not changed. A failure
 // leaves nothing behind. A crash may leave the branch, a worktree that Worktree does not count, and
-// git processes that work on with AGENCY_MAKING=path in their environment. Git runs the programs that
-// the caller chooses; repo.Hooks are the hooks that come with the files.
-// The errors are E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
+// git processes that continue, with AGENCY_MAKING=path in their environment. Git runs the programs
+// that the caller chooses; repo.Hooks are the hooks among the repository's files. The errors are
+// E_BRANCH_EXISTS, and E_WORKTREE_CREATE_FAILED with git's own message.
 func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, branch, commit string, programs agency.CheckoutPrograms) error {
 	if _, err := os.Lstat(path); err == nil {
 		if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
@@ -60,7 +60,7 @@ func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, bra
 	return e
 }
 
-// addByGit is AddWorktree where git has to make all of it.
+// addByGit is AddWorktree when git has to make all of it.
 func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch, commit string, programs agency.CheckoutPrograms) error {
 	if err := g.makeBranch(ctx, repo, path, branch, commit); err != nil {
 		return err
@@ -105,8 +105,8 @@ func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch
 	return e
 }
 
-// writeFiles checks out the commit of a new worktree. Git runs no program for it: of the repository's
-// configuration it knows only what names none, and nothing of the user's and the system's.
+// writeFiles checks out the commit of a new worktree. Git runs no program for it: it uses only
+// those settings of the repository that name none, and no settings of the user or the system.
 func (g *Worktrees) writeFiles(ctx context.Context, repo agency.Repo, path string) error {
 	dir, err := gitDir(repo, path)
 	if err != nil {
@@ -132,13 +132,13 @@ func (g *Worktrees) writeFiles(ctx context.Context, repo agency.Repo, path strin
 	return err
 }
 
-// checkoutSettings let one worker for each core check out files. That halves the time from 2,000
-// files on, but starting them costs more than it saves for a few hundred.
+// checkoutSettings make git check out files with one worker for each core. That halves the time
+// from 2,000 files on, but starting the workers costs more than it saves for a few hundred files.
 var checkoutSettings = []string{"checkout.workers=0", "checkout.thresholdForParallelism=1000"}
 
-// makeBranch creates the branch of a worktree at path. The branch is created by itself: after that,
-// a failed creation is agency's own and may be undone. The mark lets a later process find this git
-// if the present process dies, because git works on.
+// makeBranch creates the branch of a worktree at path. It is a step of its own: after it, a failed
+// creation is agency's own and may be undone. The mark lets a later process find this git process,
+// which continues if the present process dies.
 func (g *Worktrees) makeBranch(ctx context.Context, repo agency.Repo, path, branch, commit string) error {
 	if err := g.addBranch(ctx, repo, path, branch, commit, []string{"AGENCY_MAKING=" + path}); err != nil {
 		return branchless(err, path, branch)
@@ -147,7 +147,7 @@ func (g *Worktrees) makeBranch(ctx context.Context, repo agency.Repo, path, bran
 	return nil
 }
 
-// branchless returns the error of a git that was to make a branch for a worktree.
+// branchless returns the error for a git process that failed to make a branch for a worktree.
 func branchless(err error, path, branch string) *agency.Error {
 	switch {
 	case said(err, "already exists"):
@@ -190,8 +190,9 @@ func (g *Worktrees) Worktree(ctx context.Context, repo agency.Repo, path string)
 	}
 }
 
-// Made reports whether anything but git can have written into the folder of a worktree: it cannot
-// while the folder is empty or absent, or when the making of the worktree was cut short.
+// Made reports whether a process other than git can have written into the folder of a worktree. No
+// process can while the folder is empty or absent, or when the creation of the worktree was
+// interrupted.
 func (g *Worktrees) Made(ctx context.Context, repo agency.Repo, path string) (bool, error) {
 	w, err := g.find(ctx, repo, path)
 	if err != nil || w != nil {
@@ -210,10 +211,10 @@ func entryOf(repo agency.Repo, path string) string {
 	return filepath.Join(repo.CommonDir, "worktrees", filepath.Base(path))
 }
 
-// finishWorktrees writes the file that a git leaves empty when it is killed while it makes a
+// finishWorktrees writes the file that git leaves empty when it is killed while it makes a
 // worktree; with that empty file every other git command in the repository fails. It reports
-// whether there was such a worktree, which stays unfinished. A worktree that is still being made is
-// not harmed, because its git writes the same content.
+// whether there was such a worktree, which stays unfinished. A worktree that git is still making is
+// not harmed, because git writes the same content.
 func finishWorktrees(commonDir string) bool {
 	finished := false
 	entries, _ := os.ReadDir(filepath.Join(commonDir, "worktrees"))
@@ -257,9 +258,9 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Leftover reports whether anything is left of the worktree that was made at path: its files, whole
+// Leftover reports whether anything is left of the worktree that was made at path: its files, there
 // or moved aside, or git's data about it at path. A worktree that git moved elsewhere does not
-// count. For a repository that no longer exists, only the files count.
+// count. When the repository no longer exists, only the files count.
 func (g *Worktrees) Leftover(repo agency.Repo, path string) (bool, error) {
 	for _, place := range []string{path, Aside(path)} {
 		if _, err := os.Lstat(place); !missing(err) {
@@ -271,11 +272,11 @@ func (g *Worktrees) Leftover(repo agency.Repo, path string) (bool, error) {
 }
 
 // RemoveWorktree removes a worktree with all its files, and git's data about it. The worktree may
-// be gone already, wholly or in part. After a crash it is either whole at path or not at path at
-// all, so a part of it never looks like the whole work; the next call removes the rest. Without a
-// repository, which is then gone, it removes only the files. It does not check for changes: save
-// them first. The error is E_CLEANUP_FAILED if the worktree is locked, if it is a repository of its
-// own, or if a file cannot be removed.
+// already be gone, as a whole or in part. After a crash it is either whole at path or not at path
+// at all, so a part of it never looks like the whole work; the next call removes the rest. When the
+// repository no longer exists, it removes only the files. It does not check for changes: save them
+// first. The error is E_CLEANUP_FAILED if the worktree is locked, if it is a repository of its own,
+// or if a file cannot be removed.
 func (g *Worktrees) RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error {
 	var w *worktree
 	_, err := os.Lstat(repo.CommonDir)
@@ -334,8 +335,8 @@ func (g *Worktrees) RemoveWorktree(ctx context.Context, repo agency.Repo, path s
 	return nil
 }
 
-// clearEntry removes the entry of a worktree whose making was cut off before git could have it on
-// its list. Where it is locked already, git never would.
+// clearEntry removes the entry of a worktree whose creation was interrupted before git could list
+// it. Git itself never removes a locked entry.
 func clearEntry(repo agency.Repo, path string) error {
 	dir := entryOf(repo, path)
 	link, err := os.Lstat(filepath.Join(dir, "gitdir"))
