@@ -67,21 +67,13 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, err
 	}
 	defer s.close()
-	whole := func() (bool, error) { // whether the index is moved; what is missing then is the ref
-		index, err := c.staged(ctx)
-		return now == from && !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path].file != f.To }), err
-	}
-	there, err := whole()
-	if there && err == nil {
-		if err := removeHeadLocks(ctx, c.site.gitDir, since); err != nil {
+	whole := false
+	if now == from {
+		if whole, err = c.indexMoved(ctx, files, since); err != nil {
 			return false, err
 		}
-		there, err = whole() // the user may have taken a file back meanwhile
 	}
-	if err != nil {
-		return false, err
-	}
-	if there {
+	if whole {
 		err := g.refs.MoveBranch(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
 		return err == nil, err
 	}
@@ -89,6 +81,22 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		return false, err
 	}
 	return false, c.takeBack(ctx, s, files, to, since)
+}
+
+// indexMoved reports whether the index has all files of a move, so that only the ref is missing. Then
+// it has removed the locks that the killed git process left.
+func (c *checkout) indexMoved(ctx context.Context, files []agency.ChangedFile, since time.Time) (bool, error) {
+	whole := func() (bool, error) {
+		index, err := c.staged(ctx)
+		return !slices.ContainsFunc(files, func(f agency.ChangedFile) bool { return index[f.Path].file != f.To }), err
+	}
+	if moved, err := whole(); err != nil || !moved {
+		return false, err
+	}
+	if err := removeHeadLocks(ctx, c.site.gitDir, since); err != nil {
+		return false, err
+	}
+	return whole() // the user may have taken a file back meanwhile
 }
 
 // movedFiles returns the files that a move changes, without those in which the branch now differs
