@@ -30,12 +30,12 @@ type NewPR struct {
 // Comment is what a reviewer wrote. Its texts are untrusted.
 type Comment struct {
 	Author string `json:"author"`
-	Path   string `json:"path"` // empty for one that is about the whole
-	Line   int    `json:"line"` // of the new file; 0 when it is about no line, or not about one that is still there
+	Path   string `json:"path"` // empty for a comment on the whole pull request
+	Line   int    `json:"line"` // of the new file; 0 for a comment on no line, or on one that is gone
 	Body   string `json:"body"`
 }
 
-// Forge is a repository on a forge, reached by a program of the user that is logged in there.
+// Forge is a repository on a forge, reached by a program of the user with a login there.
 //
 // All methods return E_FORGE_AUTH when the user is not logged in, E_FORGE_NOT_FOUND without the
 // program, E_WAIT_TIMEOUT when ctx ended first, and E_FORGE_FAILED for everything else that the
@@ -43,12 +43,12 @@ type Comment struct {
 type Forge interface {
 	// Find returns the pull requests of a branch of the repository itself, the newest first.
 	Find(ctx context.Context, branch string) ([]PR, error)
-	// Look fills in what is known of one pull request only.
+	// Look fills in the facts that the forge shows for one pull request only.
 	Look(ctx context.Context, pr *PR) error
 	Create(ctx context.Context, pr NewPR) error
 	Ready(ctx context.Context, pr *PR) error
 	Close(ctx context.Context, pr *PR) error
-	// Merge merges a pull request if its branch is still at the commit, else the error is
+	// Merge merges a pull request if its branch is still at the commit; otherwise the error is
 	// E_SOURCE_MOVED.
 	Merge(ctx context.Context, pr *PR, method agency.LandingMethod, commit string) error
 	// Comments returns the comments that are not resolved, the oldest first. more reports whether
@@ -63,8 +63,8 @@ type Site struct {
 	Path string // owner and name, with slashes
 }
 
-// Site returns where the remote is on a forge. The kind auto is decided by the host.
-// E_FORGE_NOT_FOUND: it is on none that agency knows.
+// Site returns where the remote is on a forge. For the kind auto, the host decides.
+// E_FORGE_NOT_FOUND: it is not on a forge that agency knows.
 func (r *Remote) Site(ctx context.Context, kind agency.ForgeKind) (Site, error) {
 	s := Site{Kind: kind}
 	for _, at := range []string{r.url, r.URL} {
@@ -91,7 +91,7 @@ func (r *Remote) Site(ctx context.Context, kind agency.ForgeKind) (Site, error) 
 	return s, nil
 }
 
-// kindOf returns the kind of a forge by its host; auto when the host does not show it.
+// kindOf returns the kind of a forge by its host; auto when the host does not tell.
 func (r *Remote) kindOf(host string) agency.ForgeKind {
 	switch {
 	case host == r.env.Lookup("GH_HOST"), strings.Contains(host, "github"), strings.HasSuffix(host, ".ghe.com"):
@@ -110,12 +110,12 @@ func locate(remote string) (host, path string) {
 	if u, err := url.Parse(remote); err == nil && u.Host != "" && u.Scheme != "file" {
 		host, path = u.Hostname(), u.Path
 	} else if before, after, ok := strings.Cut(remote, ":"); ok && !strings.Contains(before, "/") && !strings.Contains(remote, "://") {
-		host, path = before[strings.LastIndex(before, "@")+1:], after // as ssh takes it: user@host:path
+		host, path = before[strings.LastIndex(before, "@")+1:], after // the form of ssh: user@host:path
 	}
 	return strings.ToLower(host), strings.TrimSuffix(strings.Trim(path, "/"), ".git")
 }
 
-// alias returns the host that the user's configuration of ssh gives another name; empty for none.
+// alias returns the real host behind a name in the user's configuration of ssh; empty for none.
 func (r *Remote) alias(ctx context.Context, name string) string {
 	a, err := process{name: "ssh", args: []string{"-G", "--", name}, env: r.env, dir: r.dir}.run(ctx)
 	if err != nil || a.exit != 0 {
@@ -129,8 +129,8 @@ func (r *Remote) alias(ctx context.Context, name string) string {
 	return ""
 }
 
-// Forge returns the forge of a site, as a program of the user reaches it. Gitea has no such
-// program: the error is E_FORGE_NOT_FOUND.
+// Forge returns the forge of a site, reached by a program of the user. There is no such program for
+// Gitea: the error is E_FORGE_NOT_FOUND.
 func (r *Remote) Forge(s Site) (Forge, error) {
 	switch s.Kind {
 	case agency.ForgeGitHub:
@@ -148,10 +148,10 @@ type client struct {
 	program, host string
 	headers       []string
 	env           agency.Environ
-	dir           string // which is in no repository of the user
+	dir           string // a folder outside of the user's repositories
 }
 
-// ask makes one request. A body, if not nil, is sent as JSON; the answer is decoded into to, if not
+// ask makes one request. It sends body as JSON and decodes the answer into to, if these are not
 // nil.
 func (c *client) ask(ctx context.Context, method, path string, body, to any) error {
 	p := process{name: c.program, args: []string{"api", "--hostname", c.host, "--method", method}, env: append(slices.Clone(c.env.Without("GIT_DIR")), "GH_PROMPT_DISABLED=1", "NO_PROMPT=1"), dir: c.dir}
@@ -197,8 +197,8 @@ func (c *client) refused(a answer) error {
 	return agency.Errorf(agency.CodeForgeFailed, "%s refuses: %s", c.host, words).WithHint("what %s may do there: %s auth status", c.program, c.program)
 }
 
-// details returns what GitHub's answer adds to "Validation Failed", which is all that gh itself
-// shows of it; empty for nothing.
+// details returns the details of GitHub's "Validation Failed", which gh itself does not show; empty
+// for none.
 func details(body string) string {
 	var refusal struct{ Errors []struct{ Message string } }
 	if json.Unmarshal([]byte(body), &refusal) != nil {
@@ -212,7 +212,7 @@ func details(body string) string {
 }
 
 // Choose returns the pull request of a run among those of its branch: the one with the number, else
-// an open one, with the marker or not, else the newest with the marker; nil when there is none.
+// an open one, with the marker or not, else the newest one with the marker; nil when there is none.
 func Choose(prs []PR, marker string, number int) *PR {
 	better := func(fits func(*PR) bool) *PR {
 		for i := range prs {

@@ -41,7 +41,7 @@ type gitHubPR struct {
 	}
 }
 
-// query asks the GraphQL interface for what is in the repository.
+// query runs a query about the repository on the GraphQL interface.
 func (g *gitHub) query(ctx context.Context, what string, variables map[string]any, to any) error {
 	variables["owner"], variables["name"] = g.owner, g.name
 	declared := "$owner: String!, $name: String!"
@@ -143,7 +143,7 @@ func (g *gitHub) Close(ctx context.Context, pr *PR) error {
 func (g *gitHub) Merge(ctx context.Context, pr *PR, method agency.LandingMethod, commit string) error {
 	how := string(method)
 	if method == agency.LandFF {
-		how = string(agency.LandRebase) // GitHub has none that keeps the commits as they are
+		how = string(agency.LandRebase) // GitHub has no method that keeps the commits as they are
 	}
 	err := g.ask(ctx, "PUT", g.path("/pulls/%d/merge", pr.Number), map[string]any{"sha": commit, "merge_method": how}, nil)
 	if err != nil && strings.Contains(err.Error(), "HTTP 409") {
@@ -205,13 +205,13 @@ func (g *gitHub) Comments(ctx context.Context, pr *PR) (comments []Comment, more
 	return comments, more, nil
 }
 
-// gitHubNote is a comment as GitHub has it.
+// gitHubNote is a comment in GitHub's form.
 type gitHubNote struct {
 	Author *struct{ Login string }
 	Body   string
 }
 
-// addTo adds the comment on a place to the others, unless it is empty.
+// addTo appends the comment on a place to the others, unless it is empty.
 func (n *gitHubNote) addTo(comments []Comment, path string, line int) []Comment {
 	if strings.TrimSpace(n.Body) == "" {
 		return comments

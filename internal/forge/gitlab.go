@@ -14,7 +14,7 @@ import (
 type gitLab struct {
 	client
 
-	project string // the beginning of its paths
+	project string // the beginning of the paths of its requests
 }
 
 type mergeRequest struct {
@@ -102,7 +102,7 @@ func (g *gitLab) Look(ctx context.Context, pr *PR) error {
 	return nil
 }
 
-// draftTitle begins the title of a merge request that is not to be merged yet.
+// draftTitle is the beginning of the title of a draft.
 const draftTitle = "Draft: "
 
 func (g *gitLab) Create(ctx context.Context, pr NewPR) error {
@@ -128,8 +128,8 @@ func (g *gitLab) Close(ctx context.Context, pr *PR) error {
 	return g.ask(ctx, "PUT", g.path(pr, ""), map[string]any{"state_event": "close"}, nil)
 }
 
-// Merge leaves it to the project whether the commits are rebased: GitLab has no choice for one
-// merge request but whether they are squashed.
+// Merge lets the project decide whether the commits are rebased: for one merge request, GitLab
+// offers only the choice whether they are squashed.
 func (g *gitLab) Merge(ctx context.Context, pr *PR, method agency.LandingMethod, commit string) error {
 	err := g.ask(ctx, "PUT", g.path(pr, "/merge"), map[string]any{"sha": commit, "squash": method == agency.LandSquash}, nil)
 	if err != nil && strings.Contains(err.Error(), "409") {

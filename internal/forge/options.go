@@ -9,8 +9,8 @@ import (
 	"agency/internal/plain"
 )
 
-// ByPush turns a push into one that makes a pull request, as GitLab and Gitea take it: by options,
-// and on Gitea by a ref instead of the branch.
+// ByPush turns a push into one that makes a pull request, as GitLab and Gitea support it: by
+// options, and on Gitea by a ref instead of the branch.
 func (s Site) ByPush(push *Push, pr *NewPR) {
 	line := func(text string) string { return strings.Join(strings.Fields(text), " ") } // an option is one line
 	if s.Kind == agency.ForgeGitea {
@@ -32,7 +32,7 @@ func (s Site) ByPush(push *Push, pr *NewPR) {
 
 var made = regexp.MustCompile(`https?://[^\s;]+/(?:merge_requests|pulls)/([0-9]{1,9})\b`)
 
-// Made returns the number and the URL of the pull request that the words of a forge name after a
+// Made returns the number and the URL of the pull request that a forge names in its answer to a
 // push; 0 for none.
 func Made(said string) (number int, url string) {
 	found := made.FindStringSubmatch(said)

@@ -39,7 +39,7 @@ type answer struct {
 	exit     int
 }
 
-// errMissing: the program is not on the PATH of the caller.
+// errMissing means that the program is not on the PATH of the caller.
 var errMissing = errors.New("not on the PATH")
 
 // run runs a program to its end and returns its answer, whatever its exit status. When ctx ends,
@@ -84,8 +84,8 @@ func (l *limited) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{l}, r)
 }
 
-// kept are the variables of git's own that say how this user's git is set up. All others say which
-// repository is meant.
+// kept are git's own variables that describe how this user's git is set up. All others name a
+// repository.
 var kept = []string{
 	"GIT_ASKPASS", "GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND",
 	"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT",
@@ -108,7 +108,7 @@ func environ(env agency.Environ, more ...string) agency.Environ {
 	return append(append(env, "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never", "GIT_NO_REPLACE_OBJECTS=1"), more...)
 }
 
-// lastLine returns the last line of a text that says something, safe to show.
+// lastLine returns the last line of a text that is not empty, safe to show.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(plain.Visible(strings.ReplaceAll(text, "\r", "\n"))), "\n")
 	line := strings.TrimSpace(lines[len(lines)-1])
@@ -118,7 +118,7 @@ func lastLine(text string) string {
 	return clip(line)
 }
 
-// clip cuts a text that is too long for a message.
+// clip shortens a text that is too long for a message.
 func clip(text string) string {
 	const most = 600
 	if letters := []rune(text); len(letters) > most {
@@ -127,7 +127,7 @@ func clip(text string) string {
 	return text
 }
 
-// late reports whether an error is that of a time limit, or of a user who interrupts.
+// late reports whether an error comes from a time limit, or from a user who interrupts.
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }

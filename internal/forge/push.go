@@ -16,34 +16,34 @@ type Push struct {
 	Branch  string // of the remote
 	Commit  string
 	Known   []agency.Push // what was pushed there before
-	Rewrite bool          // the branch may lose commits that were pushed there before, and nothing else
+	Rewrite bool          // the branch may lose commits that were pushed there before, and no others
 	Options []string      // for the forge
-	Ref     string        // pushed to instead of the branch, as forges take it that make pull requests of refs; empty for none
+	Ref     string        // pushed to instead of the branch, for forges that make pull requests of refs; empty for none
 }
 
 // Pushed is what a push did.
 type Pushed struct {
 	Created bool   // the remote did not have the branch
-	Already bool   // the remote had the commit already, perhaps with others on top
-	Was     string // the commit that the branch had; empty when it is new
+	Already bool   // the remote already had the commit, perhaps with others on top
+	Was     string // the old commit of the branch; empty when it is new
 	Said    string // what the remote wrote, safe to show
 }
 
 // Push pushes a commit to a branch, if that loses nothing that another client put there: the branch
 // must be new, or an ancestor of the commit, or what agency itself pushed. The remote must still
-// have what Push saw when the push arrives, and is asked afterwards whether it has the commit.
-// Intent is called before the push.
+// have what Push saw when the push arrives, and Push asks it afterwards whether it has the commit.
+// It calls intent before the push.
 //
-// E_TARGET_MOVED: the branch has other commits. E_PUSH_REJECTED: the remote refuses it.
-// E_FORGE_AUTH: it does not know the user. E_FORGE_FAILED: it cannot be reached. E_WAIT_TIMEOUT:
-// ctx ended first.
+// E_TARGET_MOVED: the branch has other commits. E_PUSH_REJECTED: the remote refuses the push.
+// E_FORGE_AUTH: the remote does not accept the user. E_FORGE_FAILED: it cannot be reached.
+// E_WAIT_TIMEOUT: ctx ended first.
 func (r *Remote) Push(ctx context.Context, p Push, intent func(created bool) error) (*Pushed, error) {
 	was, err := r.At(ctx, p.Branch)
 	if err != nil {
 		return nil, err
 	}
 	result := &Pushed{Created: was == "", Was: was, Already: was == p.Commit}
-	if was != "" && !p.Rewrite && !result.Already { // no branch of a run: others may have gone on from the commit
+	if was != "" && !p.Rewrite && !result.Already { // not a branch of a run: others may have built on the commit
 		a, err := r.git(ctx, "merge-base", "--is-ancestor", "--end-of-options", p.Commit, was)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (r *Remote) Push(ctx context.Context, p Push, intent func(created bool) err
 	return result, r.verify(ctx, p, was, a, err)
 }
 
-// fits refuses a push by which the branch would lose what another client put there.
+// fits refuses a push that would remove what another client put on the branch.
 func (r *Remote) fits(ctx context.Context, p Push, was string) error {
 	own := func(k agency.Push) bool { return k.Commit == was }
 	created := func(k agency.Push) bool { return k.Created }
@@ -103,21 +103,21 @@ func (r *Remote) moved(p Push, now string) error {
 		WithDetail("remote_commit", now).WithHint("fetch it and merge it first: git fetch %s %s", plain.ShellWord(plain.SafeURL(r.url)), plain.ShellWord(p.Branch))
 }
 
-// checkLFS refuses a commit whose files git-lfs keeps elsewhere: its pre-push hook would upload
-// them, and no hook runs.
+// checkLFS refuses a commit with files that git-lfs keeps elsewhere: only its pre-push hook would
+// upload them, and no hook runs.
 func (r *Remote) checkLFS(ctx context.Context, p Push) error {
 	a, err := r.git(ctx, "grep", "-q", "-e", "filter=lfs", p.Commit, "--", ":(glob)**/.gitattributes")
 	if err != nil || a.exit != 0 {
-		return err // 1 is no match; git push reports what is wrong with the commit
+		return err // status 1 means no match; git push reports what is wrong with the commit
 	}
 	return agency.Errorf(agency.CodeInvalidState, "git-lfs keeps files of %.12s apart, and a hook uploads them; agency runs no hook", p.Commit).
 		WithHint("push it by hand, in the repository: git push %s %s:refs/heads/%s", plain.ShellWord(plain.SafeURL(r.url)), p.Commit, plain.ShellWord(p.Branch))
 }
 
-// lookLimit is how long a remote may take to answer what it has after a push that did not end well.
+// lookLimit is how long a remote may take to report its branch after a failed push.
 const lookLimit = 30 * time.Second
 
-// verify returns nil when the remote has the commit, whatever git reported of the push.
+// verify returns nil when the remote has the commit, whatever git reported about the push.
 func (r *Remote) verify(ctx context.Context, p Push, was string, a answer, failed error) error {
 	if failed != nil && !late(failed) {
 		return failed
@@ -150,8 +150,8 @@ func (r *Remote) verify(ctx context.Context, p Push, was string, a answer, faile
 	return r.failed("push to", a)
 }
 
-// rejection returns why the remote does not take a ref, from the output of push --porcelain; empty
-// when it says nothing of a ref.
+// rejection returns why the remote rejects a ref, from the output of push --porcelain; empty when
+// the output names no ref.
 func rejection(out string) string {
 	for line := range strings.Lines(out) {
 		if rest, ok := strings.CutPrefix(line, "!\t"); ok {
@@ -162,7 +162,7 @@ func rejection(out string) string {
 	return ""
 }
 
-// remoteWords returns what the remote itself wrote, of all that git wrote.
+// remoteWords returns the lines of the remote in the output of git.
 func remoteWords(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {

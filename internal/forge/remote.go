@@ -22,13 +22,13 @@ type Place struct {
 	SHA256    bool // the objects of the repository are named by SHA-256
 }
 
-// Remote is a remote, as git of the user reaches it.
+// Remote is a remote, reached by the user's git.
 type Remote struct {
 	Place
 
 	temp *file.Temp
-	dir  string // of temp: a repository of its own, which borrows the objects
-	url  string // after the user's rules that replace a part of it
+	dir  string // below temp: a repository of its own, which borrows the objects
+	url  string // after the user's rules that rewrite URLs
 	env  agency.Environ
 }
 
@@ -36,7 +36,7 @@ type Remote struct {
 const target = "agency-push-target"
 
 // Open makes what git needs to reach a remote, with the environment of the user, in a folder below
-// temp. The caller closes it; a process that is killed leaves that folder to file.ClearTemp.
+// temp. The caller closes the Remote. If the process is killed, file.ClearTemp removes the folder.
 func Open(ctx context.Context, p Place, temp string, env agency.Environ) (*Remote, error) {
 	folder, err := file.MakeTemp(temp, "push-")
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Remote) open(ctx context.Context) error {
 	return r.quietSSH(ctx)
 }
 
-// quietSSH has ssh fail instead of asking, unless the user's own command for it is configured.
+// quietSSH makes ssh fail instead of asking, unless the user configured a command for it.
 func (r *Remote) quietSSH(ctx context.Context) error {
 	if r.env.Lookup("GIT_SSH") != "" || r.env.Lookup("GIT_SSH_COMMAND") != "" {
 		return nil
@@ -102,7 +102,7 @@ func (r *Remote) quietSSH(ctx context.Context) error {
 // Close removes what Open made.
 func (r *Remote) Close() error { return r.temp.Remove() }
 
-// Shown returns the remote as messages name it.
+// Shown returns the name of the remote in messages.
 func (r *Remote) Shown() string {
 	if url := plain.SafeURL(r.url); url != plain.SafeURL(r.Remote) {
 		return fmt.Sprintf("%s (%s)", plain.Visible(r.Remote), url)
@@ -110,7 +110,7 @@ func (r *Remote) Shown() string {
 	return plain.SafeURL(r.url)
 }
 
-// git runs git. Neither hooks nor transports that are commands run, and nothing is signed.
+// git runs git. It runs no hooks and no transports that are commands, and signs nothing.
 func (r *Remote) git(ctx context.Context, args ...string) (answer, error) {
 	args = append([]string{"-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "push.gpgSign=false", "-c", "core.fsmonitor=false"}, args...)
 	a, err := process{name: "git", args: args, env: r.env, dir: r.dir}.run(ctx)
@@ -138,7 +138,7 @@ func (r *Remote) At(ctx context.Context, branch string) (string, error) {
 	return "", nil
 }
 
-// unreached returns the error for a git that did not come to its end.
+// unreached returns the error for a git process that did not end by itself.
 func (r *Remote) unreached(err error) error {
 	if late(err) {
 		return agency.Errorf(agency.CodeWaitTimeout, "%s did not answer in time: %w", r.Shown(), err).WithHint("try again, with a longer --timeout")
@@ -146,13 +146,13 @@ func (r *Remote) unreached(err error) error {
 	return err
 }
 
-// refusals are the words with which git reports that the remote does not accept the user.
+// refusals are git's messages that the remote does not accept the user.
 var refusals = []string{
 	"Permission denied (", "could not read Username", "could not read Password", "Authentication failed", "terminal prompts disabled",
 	"Host key verification failed", "returned error: 401", "returned error: 403",
 }
 
-// failed returns the error for a git that could not do its work with the remote.
+// failed returns the error for a git process that failed at the remote.
 func (r *Remote) failed(what string, a answer) error {
 	for _, words := range refusals {
 		if strings.Contains(a.err, words) {
@@ -164,7 +164,7 @@ func (r *Remote) failed(what string, a answer) error {
 		WithHint("try it by hand: git ls-remote %s", plain.ShellWord(plain.SafeURL(r.url)))
 }
 
-// advice are lines of git about a remote that it cannot reach, which say nothing of the cause.
+// advice are git's lines about an unreachable remote that do not name the cause.
 var advice = []string{
 	"fatal: Could not read from remote repository.", "Please make sure you have the correct access rights", "and the repository exists.",
 }

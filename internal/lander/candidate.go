@@ -12,10 +12,10 @@ import (
 
 // candidate is a commit that a target can become, proven.
 type candidate struct {
-	source string // what it brings in
+	source string // the commit that it brings in
 	commit string
 	files  []agency.FileChange
-	empty  int             // of the source's commits: a rebase leaves them out, since the target has their content
+	empty  int             // commits of the source that a rebase leaves out, since the target has their content
 	added  []agency.Commit // to the target
 }
 
@@ -76,10 +76,10 @@ func (pl *planner) candidate(ctx context.Context, p *plan, message string) (*can
 	return c, pl.proveRebase(ctx, p, c)
 }
 
-// proveRebase returns why the commits of a rebased candidate are not what the source's must become.
-// Each of those must be there with the same patch id. Where lines around a change differ, or the
-// target has a part of it, the patch id is another one: then all of the files must be as one merge
-// of both sides makes them.
+// proveRebase returns why the commits of a rebased candidate are not what the source's commits must
+// become. Each of them must be there with the same patch id. Where lines around a change differ, or
+// the target has a part of it, the patch id changes: then all of the files must be as one merge of
+// both sides makes them.
 func (pl *planner) proveRebase(ctx context.Context, p *plan, c *candidate) error {
 	base := []string{}
 	if p.base != "" {
@@ -199,7 +199,7 @@ func (pl *planner) conflict(p *plan, err error) error {
 		WithHint("let the agent solve it: %s", askCommand(p.run, "merge "+p.settings.Target+" into your branch, solve the conflicts, commit and report again"))
 }
 
-// askCommand returns the command that gives the agent of a run a task: a live one reads a message,
+// askCommand returns the command that gives the agent of a run a task: a live agent gets a message,
 // one that has ended begins another attempt.
 func askCommand(r *agency.Run, task string) string {
 	if r.Attempt.State.Final() {
@@ -208,14 +208,14 @@ func askCommand(r *agency.Run, task string) string {
 	return "agency send " + r.Ref() + " " + plain.ShellWord(task)
 }
 
-// unproven is the error about a candidate that is not what it must be.
+// unproven returns the error for a candidate that is not what it must be.
 func unproven(p *plan, c *candidate, format string, args ...any) error {
 	return agency.Errorf(agency.CodeIntegrity, "the commit %s to land failed its check: "+format, append([]any{short(c.commit)}, args...)...).
 		WithHint("nothing was moved; land it by hand: git merge %s", plain.ShellWord(p.run.Branch))
 }
 
-// sides fills in what both sides changed since they were the same. A candidate is proven by it,
-// since it is found by other means than the candidate is made by.
+// sides fills in what both sides changed since their common commit. It finds that by other means
+// than the candidate is made with, so that it can prove the candidate.
 func (pl *planner) sides(ctx context.Context, p *plan, source string, facts *landing.Facts) error {
 	bases := []string{p.base}
 	if p.base == "" {
@@ -243,7 +243,7 @@ func (pl *planner) sides(ctx context.Context, p *plan, source string, facts *lan
 	return nil
 }
 
-// orNothing returns err, or that there is nothing to land.
+// orNothing returns err, or the error that there is nothing to land when err is nil.
 func orNothing(p *plan, err error) error {
 	if err != nil {
 		return err

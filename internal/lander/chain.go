@@ -13,11 +13,11 @@ type Link struct {
 	Run     *agency.Run
 	Landing agency.Landing // without an id; TargetOld is the commit of the link before it
 	Tree    string         // of Landing.Candidate
-	Source  string         // the commit of its work; empty when it is not known. What is not committed is refused
-	// Err is why the run cannot land on top of those before it. It is then left out: the next link is
-	// on top of the one before.
+	Source  string         // the commit of its work; empty when unknown. Uncommitted work is refused
+	// Err is why the run cannot land on top of those before it. The link is then left out: the next
+	// one is on top of the link before it.
 	Err   error
-	Alone bool // Err holds on the target alone too
+	Alone bool // Err also holds on the target alone
 }
 
 // Chain is what a branch becomes with the work of some runs, each on top of the one before. Nothing
@@ -35,8 +35,8 @@ type Chain struct {
 type Accept func(ctx context.Context, link *Link, from string) error
 
 // Chain makes the commits with which the work of runs would land in a branch, in this order, and
-// proves each. The error is about the branch; that of a run is in its link. accept may refuse
-// links. env is that of the user for whom they land, as in a Request.
+// proves each. The error is about the branch; the error of a run is in its link. accept may refuse
+// links. env is the environment of the user for whom they land, as in a Request.
 func (l *Lander) Chain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, accept Accept) (*Chain, error) {
 	all := make([]*agency.Run, 0, len(runs))
 	for _, id := range runs {
@@ -119,8 +119,8 @@ func (l *Lander) link(ctx context.Context, c *Chain, r *agency.Run, on string) (
 }
 
 // LandChain moves a branch in one step to what it becomes with the work of some runs, in this
-// order, if that is still the tree that was checked, on the commit on which it was checked. Else
-// the error is E_TARGET_MOVED, and nothing has moved. The results are in the order of the runs.
+// order, if that is still the checked tree, on the checked commit of the target. Otherwise the
+// error is E_TARGET_MOVED, and nothing has moved. The results are in the order of the runs.
 func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, on, tree string) ([]Result, error) {
 	landings, err := l.landChain(ctx, target, runs, env, on, tree)
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.Run
 
 func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunID, env agency.Environ, on, tree string) ([]*agency.Landing, error) {
 	held := map[agency.RunID]*agency.Run{}
-	for _, id := range slices.Sorted(slices.Values(ids)) { // in one order, so that no two wait for each other
+	for _, id := range slices.Sorted(slices.Values(ids)) { // always in the same order, so that no two landings wait for each other
 		r, release, err := l.Runs.Hold(ctx, string(id))
 		if err != nil {
 			return nil, err
@@ -188,8 +188,8 @@ func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunI
 	return landings, l.move(ctx, c.Repo, runs, landings, "agency queue")
 }
 
-// Landed settles what an earlier daemon left open of the landings of a run, and returns the newest
-// one that brought a source into a target since a time; nil when there is none.
+// Landed settles the landings of a run that an earlier daemon left open, and returns the newest one
+// that brought a source into a target since a time; nil when there is none.
 func (l *Lander) Landed(ctx context.Context, id agency.RunID, target, source string, since time.Time) (*agency.Landing, error) {
 	all, err := l.Store.Landings(ctx, id)
 	for i := range all {

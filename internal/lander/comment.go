@@ -25,11 +25,11 @@ const (
 	quoteWidth = 200 // characters of a line
 )
 
-// Remark is a comment as the user gives it: on lines of a file of the diff, counted from 1.
+// Remark is a comment as the user gives it, on lines of a file of the diff; the first line is 1.
 type Remark struct {
 	File       string
-	Line, Last int  // Last 0 is Line
-	Old        bool // lines that the run deleted, as they were counted before it
+	Line, Last int  // 0 means Line
+	Old        bool // lines that the run deleted, with their numbers before that
 	Text       string
 }
 
@@ -67,7 +67,8 @@ func (cs *Comments) Add(ctx context.Context, req Request, remarks []Remark) ([]a
 	return comments, r, cs.locate(ctx, repo, p, comments)
 }
 
-// Discard takes comments back that the agent does not have. Without numbers these are all of them.
+// Discard takes back comments that the agent did not get yet. Without numbers it takes back all of
+// these.
 func (cs *Comments) Discard(ctx context.Context, ref string, numbers []int) ([]agency.LineComment, *agency.Run, error) {
 	r, err := cs.Runs.Resolve(ctx, ref)
 	if err != nil {
@@ -100,9 +101,10 @@ func (cs *Comments) Discard(ctx context.Context, ref string, numbers []int) ([]a
 	return gone, r, err
 }
 
-// Deliver brings all comments that the agent of a run does not have to it, as one message. Those
-// whose sending was cut off are sent with again only: the agent may have them. They are sent when
-// the agent was seen to take the message, or when nothing could show that it did.
+// Deliver sends all comments that the agent of a run did not get yet, as one message. A comment
+// whose sending was interrupted is sent again only with again: the agent may have it. Comments
+// count as sent when agency saw the agent take the message, or when nothing could show whether it
+// did.
 func (cs *Comments) Deliver(ctx context.Context, req Request, again bool) ([]agency.LineComment, *agency.Run, agency.Delivery, error) {
 	fail := func(err error) ([]agency.LineComment, *agency.Run, agency.Delivery, error) {
 		return nil, nil, agency.Delivery{}, err
@@ -157,7 +159,7 @@ func (cs *Comments) Deliver(ctx context.Context, req Request, again bool) ([]age
 	return sent, r, delivery, err
 }
 
-// located returns the comments on the work of a run, with where their lines are now.
+// located returns the comments on the work of a run, with the present places of their lines.
 func (cs *Comments) located(ctx context.Context, r *agency.Run, req Request) ([]agency.LineComment, error) {
 	comments, err := cs.Store.Comments(ctx, r.ID)
 	if err != nil || len(comments) == 0 {
@@ -170,7 +172,7 @@ func (cs *Comments) located(ctx context.Context, r *agency.Run, req Request) ([]
 	return comments, cs.locate(ctx, repo, p, comments)
 }
 
-// look reads what a run would land, without holding anything.
+// look reads what a run would land. It takes no locks.
 func (cs *Comments) look(ctx context.Context, req Request) (*agency.Run, agency.Repo, *plan, error) {
 	r, err := cs.Runs.Resolve(ctx, req.Ref)
 	if err != nil {
@@ -184,7 +186,7 @@ func (cs *Comments) look(ctx context.Context, req Request) (*agency.Run, agency.
 	return r, repo, p, err
 }
 
-// lines are the files of a run's work.
+// lines reads the files of a run's work.
 type lines struct {
 	planner   *planner
 	repo      agency.Repo
@@ -194,8 +196,8 @@ type lines struct {
 	read      map[string][]string // by side and file
 }
 
-// lines returns the files in which a run changed something, since it left the target or landed
-// last.
+// lines returns the files in which a run changed something since it left the target, or since its
+// last landing.
 func (pl *planner) lines(ctx context.Context, repo agency.Repo, p *plan) (*lines, error) {
 	d := &lines{planner: pl, repo: repo, now: p.source.sealed, read: map[string][]string{}}
 	var err error
@@ -209,8 +211,8 @@ func (pl *planner) lines(ctx context.Context, repo agency.Repo, p *plan) (*lines
 	return d, err
 }
 
-// begin returns the commit at which the work that is still to land begins: where it left the target,
-// or the source of the landing before.
+// begin returns the commit at which the work begins that is still to land: where it left the
+// target, or the source of the landing before.
 func (pl *planner) begin(ctx context.Context, repo agency.Repo, p *plan) (string, error) {
 	if p.base != "" {
 		return p.base, nil
@@ -222,7 +224,7 @@ func (pl *planner) begin(ctx context.Context, repo agency.Repo, p *plan) (string
 	return bases[0], nil
 }
 
-// Begin returns the commit at which the work of a run begins that would land in a branch.
+// Begin returns the commit at which that work of a run begins which would land in a branch.
 func (cs *Comments) Begin(ctx context.Context, req Request) (string, error) {
 	r, err := cs.Runs.Resolve(ctx, req.Ref)
 	if err != nil {
@@ -239,7 +241,7 @@ func (cs *Comments) Begin(ctx context.Context, req Request) (string, error) {
 	return cs.begin(ctx, repo, p)
 }
 
-// comment returns a remark as a comment on lines that are there.
+// comment returns a remark as a comment on lines that exist.
 func (d *lines) comment(ctx context.Context, r *agency.Run, m *Remark) (*agency.LineComment, error) {
 	c := &agency.LineComment{File: m.File, Side: agency.SideNew, Line: m.Line, Last: max(m.Last, m.Line), Text: strings.TrimSpace(m.Text), Revision: d.tree}
 	if err := checkComment(m); err != nil {
@@ -301,7 +303,7 @@ func (d *lines) find(r *agency.Run, path string) (agency.FileChange, error) {
 	return agency.FileChange{}, err.WithHint("its files: agency review %s", r.Ref())
 }
 
-// checkComment refuses what could not be typed into the agent's terminal.
+// checkComment refuses a comment that cannot be typed into the agent's terminal.
 func checkComment(m *Remark) error {
 	switch text := strings.TrimSpace(m.Text); {
 	case m.Line < 1 || m.Last != 0 && m.Last < m.Line:
@@ -355,8 +357,8 @@ var (
 	errBinary  = errors.New("it is binary")
 )
 
-// locate finds the lines of comments in the work as it is: where they were, or at the one other
-// place that has the same lines.
+// locate finds the lines of comments in the present work: where they were, or at the only other
+// place with the same lines.
 func (pl *planner) locate(ctx context.Context, repo agency.Repo, p *plan, comments []agency.LineComment) error {
 	d, err := pl.lines(ctx, repo, p)
 	if err != nil {
@@ -385,7 +387,7 @@ func find(all []string, c *agency.LineComment) int {
 	found := 0
 	for line := 1; line+n-1 <= len(all); line++ {
 		if at(line) && found > 0 {
-			return 0 // one of several
+			return 0 // there are several
 		} else if at(line) {
 			found = line
 		}

@@ -6,9 +6,9 @@ import (
 	"agency"
 )
 
-// Final returns those of the runs whose work no other of them has, in their order. The others are
-// the keys of parts; the values are the runs that have their work, because they were started from
-// it. A run that changed nothing is neither.
+// Final returns those of the runs whose work no other of them has, in their order. The keys of
+// parts are the runs whose work others have, because these were started from it; the values are
+// those others. A run that changed nothing is in neither.
 func (pl *planner) Final(ctx context.Context, runs []*agency.Run) (final []*agency.Run, parts map[agency.RunID][]*agency.Run, err error) {
 	parts = map[agency.RunID][]*agency.Run{}
 	works := make([]source, len(runs))
@@ -38,7 +38,7 @@ func (pl *planner) Final(ctx context.Context, runs []*agency.Run) (final []*agen
 			if err != nil {
 				return nil, nil, err
 			}
-			if has && (i < j || works[i].commit != works[j].commit) { // of two that are the same, the last one is final
+			if has && (i < j || works[i].commit != works[j].commit) { // of two with the same work, the last one is final
 				parts[r.ID] = append(parts[r.ID], other)
 			}
 		}
@@ -49,11 +49,11 @@ func (pl *planner) Final(ctx context.Context, runs []*agency.Run) (final []*agen
 	return final, parts, nil
 }
 
-// has reports whether another run has the work of a run: its commits, and what was not committed
-// when the other one began.
+// has reports whether another run has the work of a run: its commits, and what was uncommitted when
+// the other run began.
 func (pl *planner) has(ctx context.Context, r *agency.Run, work *source, other *agency.Run, others *source) (bool, error) {
 	if work.commit == "" || others.commit == "" {
-		return false, nil // what cannot be read now does not count here: its landing returns the error
+		return false, nil // work that cannot be read does not count here: its landing returns the error
 	}
 	repo, err := pl.Repos.Of(ctx, r)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // moves is how often a landing starts anew when its target moves meanwhile.
 const moves = 3
 
-// Land brings the work of a run into a branch. The branch moves at once or not at all, and the
-// user's checkout of it with it, without touching what the user changed there.
+// Land brings the work of a run into a branch. It moves the branch, and the user's checkout of it,
+// completely or not at all, and leaves the user's changes in the checkout alone.
 func (l *Lander) Land(ctx context.Context, req Request) (*Result, error) {
 	result, err := l.landChecked(ctx, req)
 	if req.Landed && agency.IsCode(err, agency.CodeNothingToLand) {
@@ -53,10 +53,10 @@ func (l *Lander) landChecked(ctx context.Context, req Request) (*Result, error) 
 	}
 }
 
-// checked is what checks have passed on: files, and the target that they were to land on.
+// checked is what the checks passed on: a tree, and the target commit that it was to land on.
 type checked struct{ tree, targetOld string }
 
-// errUnchecked: the checks have not passed yet on the commit that is to land.
+// errUnchecked means that the checks have not passed yet on the commit that is to land.
 var errUnchecked = errors.New("not checked")
 
 func (l *Lander) checked(ctx context.Context, repo agency.Repo, landing *agency.Landing) (checked, error) {
@@ -90,7 +90,7 @@ func (l *Lander) landHeld(ctx context.Context, r *agency.Run, repo agency.Repo, 
 	for try := 1; ; try++ {
 		result, err := l.once(ctx, r, repo, req, passed)
 		if settled != "" && agency.IsCode(err, agency.CodeNothingToLand) && agency.AsError(err).Details["landing"] == settled {
-			return l.before(ctx, settled) // this is the landing that was asked for
+			return l.before(ctx, settled) // the client asked for this landing
 		}
 		if !agency.IsCode(err, agency.CodeTargetMoved) || try == moves || result == nil {
 			return result, err
@@ -98,7 +98,7 @@ func (l *Lander) landHeld(ctx context.Context, r *agency.Run, repo agency.Repo, 
 	}
 }
 
-// mayLand refuses a run whose work is not to be landed now.
+// mayLand refuses a run whose work must not land now.
 func (pl *planner) mayLand(r *agency.Run) error {
 	if r.Abandoned {
 		return agency.Errorf(agency.CodeInvalidState, "%s is abandoned", r.Ref()).WithHint("agency abandon --undo %s", r.Ref())
@@ -114,8 +114,8 @@ func (pl *planner) mayLand(r *agency.Run) error {
 	}
 }
 
-// once lands a run, unless its target moves meanwhile: then it returns the result with
-// E_TARGET_MOVED. It returns the result with errUnchecked when the commit is not what has passed.
+// once lands a run. If its target moves meanwhile, it returns the result with E_TARGET_MOVED. If
+// the commit is not the one that passed, it returns the result with errUnchecked.
 func (l *Lander) once(ctx context.Context, r *agency.Run, repo agency.Repo, req Request, passed checked) (*Result, error) {
 	t, err := l.try(ctx, r, repo, req)
 	if err != nil {
@@ -144,15 +144,15 @@ func (l *Lander) once(ctx context.Context, r *agency.Run, repo agency.Repo, req 
 	return result, l.move(ctx, repo, []*agency.Run{r}, []*agency.Landing{&result.Landing}, "agency merge "+r.Handle)
 }
 
-// trial is a candidate with what it was made of, and the worktree that has its target checked out.
+// trial is a candidate with its plan, and the worktree that has its target checked out.
 type trial struct {
 	plan      *plan
 	candidate *candidate
 	at        string
 }
 
-// try makes the candidate of a run. Most often everything is committed, so the candidate of what is
-// committed is made while the files are read.
+// try makes the candidate of a run. Usually everything is committed, so it makes the candidate of
+// the committed work while it reads the files.
 func (pl *planner) try(ctx context.Context, r *agency.Run, repo agency.Repo, req Request) (*trial, error) {
 	var whole source
 	var unread, unmade error
@@ -180,8 +180,8 @@ func (pl *planner) tryFrom(ctx context.Context, r *agency.Run, repo agency.Repo,
 	)
 }
 
-// place returns the worktree that has the target checked out, empty for none, and refuses one that
-// must not be moved.
+// place returns the worktree that has the target checked out, empty when none has, and refuses one
+// that must not be moved.
 func (pl *planner) place(ctx context.Context, p *plan) (string, error) {
 	target := p.settings.Target
 	live, err := pl.Runs.Runs(ctx, agency.Filter{Repo: p.run.Repo.Fingerprint, Live: true})
@@ -213,9 +213,9 @@ func (pl *planner) place(ctx context.Context, p *plan) (string, error) {
 	return at, nil
 }
 
-// move records the landings of runs, keeps their commits, moves the target from where it stands to
-// the candidate of the last one, and marks the runs. Each landing is on top of the one before.
-// Those of which it is not known whether the target moved stay open.
+// move records the landings of runs, keeps their commits, moves the target from its present commit
+// to the candidate of the last landing, and marks the runs. Each landing is on top of the one
+// before. When it is unknown whether the target moved, the landings stay open.
 func (l *Lander) move(ctx context.Context, repo agency.Repo, runs []*agency.Run, landings []*agency.Landing, reason string) error {
 	var err error
 	for i, landing := range landings {
@@ -253,9 +253,9 @@ func (l *Lander) move(ctx context.Context, repo agency.Repo, runs []*agency.Run,
 	return nil
 }
 
-// outcome returns nil if the target of an open landing has moved, or was taken back, after the
-// error of the git that was to do it in a worktree, empty for none. E_LANDING_OPEN: that is not
-// known. After any other error nothing has changed.
+// outcome returns nil if the target of an open landing has moved, or was taken back, although git
+// failed with err in a worktree, empty for none. E_LANDING_OPEN: that is unknown. After any other
+// error nothing has changed.
 func (l *Lander) outcome(ctx context.Context, r *agency.Run, repo agency.Repo, open *agency.Landing, worktree string, err error) error {
 	if err == nil || agency.IsCode(err, agency.CodeTargetDirty) || agency.IsCode(err, agency.CodeTargetMoved) {
 		return err // git refused before it began
@@ -287,8 +287,8 @@ func (l *Lander) moveTarget(ctx context.Context, repo agency.Repo, landing *agen
 	return l.Git.FastForward(ctx, repo, landing.Worktree, landing.Target, landing.MoveFrom, landing.MoveTo, reason)
 }
 
-// giveUp removes the refs of a landing that moved nothing, and then records that it failed: no daemon
-// looks at the refs of a failed landing. The next daemon does what cannot be done now.
+// giveUp removes the refs of a landing that moved nothing, and then records that it failed: no
+// daemon looks for the refs of a failed landing. The next daemon does what cannot be done now.
 func (l *Lander) giveUp(ctx context.Context, repo agency.Repo, landing *agency.Landing, why error) {
 	err := l.Git.Unpin(ctx, repo, pins(landing.ID)...)
 	if err == nil {
@@ -321,8 +321,8 @@ func (l *Lander) finish(ctx context.Context, landing *agency.Landing) error {
 	return err
 }
 
-// after cleans up after a landing: the run, where the settings say so, and the branch of a run
-// without a worktree. What fails is a warning, since the work has landed.
+// after cleans up after a landing: it removes the run, if the settings ask for it, and the branch
+// of a run without a worktree. Failures are warnings, since the work has landed.
 func (l *Lander) after(ctx context.Context, result *Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
@@ -359,7 +359,7 @@ func (l *Lander) after(ctx context.Context, result *Result) error {
 	if r.RemovedAt == nil {
 		return nil
 	}
-	// The source is kept by its pin, so a branch of which it has everything holds nothing of its own.
+	// The pin keeps the source, so a branch whose commits the source has holds nothing of its own.
 	unlock, err := l.Repos.Lock(ctx, r.Repo.Fingerprint)
 	if err != nil {
 		return err
@@ -374,7 +374,7 @@ func (l *Lander) after(ctx context.Context, result *Result) error {
 	return nil
 }
 
-// before returns a landing of before, as the result of one that changes nothing.
+// before returns an earlier landing, as the result of a request that changes nothing.
 func (l *Lander) before(ctx context.Context, id agency.LandingID) (*Result, error) {
 	was, err := l.Store.Landing(ctx, id)
 	if err != nil {
@@ -394,8 +394,8 @@ func (l *Lander) again(ctx context.Context, id agency.RunID, failed error) (*age
 	return l.Runs.Hold(ctx, string(id))
 }
 
-// Undo takes a landing back: its target stands again where it stood before. E_TARGET_MOVED: it is
-// no longer where the landing left it.
+// Undo takes a landing back: it moves the target back to its commit before the landing.
+// E_TARGET_MOVED: the target is no longer where the landing left it.
 func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	was, err := l.Store.Landing(ctx, agency.LandingID(strings.TrimSpace(id)))
 	if err != nil {
@@ -442,8 +442,8 @@ func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	return result, l.undo(ctx, repo, was, result)
 }
 
-// ofRun names the last landing of a run in the error for a landing that is not there, where the
-// client gave the run instead.
+// ofRun adds the last landing of a run to the error for a missing landing, when the client gave the
+// run instead.
 func (l *Lander) ofRun(ctx context.Context, ref string, missing error) error {
 	if !agency.IsCode(missing, agency.CodeLandingNotFound) {
 		return missing
@@ -490,8 +490,8 @@ func (l *Lander) undo(ctx context.Context, repo agency.Repo, was *agency.Landing
 	return err
 }
 
-// moveBack moves a target, checked out at a worktree if that is not empty, to where it stood before
-// a landing.
+// moveBack moves a target back to its commit before a landing. at is the worktree that has the
+// target checked out, empty for none.
 func (l *Lander) moveBack(ctx context.Context, repo agency.Repo, undoing *agency.Landing, at string) error {
 	reason := "agency merge --undo " + string(undoing.ID)
 	if at == "" {
@@ -500,14 +500,14 @@ func (l *Lander) moveBack(ctx context.Context, repo agency.Repo, undoing *agency
 	return l.Git.Back(ctx, repo, at, undoing.Target, undoing.Candidate, undoing.TargetOld, reason)
 }
 
-// giveUpUndo records that a landing is in its target still.
+// giveUpUndo records that a landing is still in its target.
 func (l *Lander) giveUpUndo(ctx context.Context, undoing *agency.Landing) error {
 	_, err := l.Store.SettleLanding(ctx, undoing.ID, agency.LandingLanded, "", "")
 	return err
 }
 
-// finishUndo records that a landing was taken back, and makes the branch of the run again where it
-// was deleted.
+// finishUndo records that a landing was taken back, and makes the branch of the run again if it was
+// deleted.
 func (l *Lander) finishUndo(ctx context.Context, repo agency.Repo, was *agency.Landing) (*agency.Landing, error) {
 	r, err := l.Marks.Merge(ctx, was.RunID, false)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package lander carries out what package landing decides: it reviews the work of runs, brings it
 // into branches and takes it back. Everything is recorded and pinned before a branch moves, so that
-// a landing that was cut off is settled from what git has.
+// an interrupted landing can be settled from git's data.
 package lander
 
 import (
@@ -134,17 +134,17 @@ type Comments struct {
 	sending keyed.Locks // on the comments of runs, by id
 }
 
-// Pushes decides what a client pushes where, and what a pull request holds. It records pull
-// requests, and pushes nothing itself.
+// Pushes decides what a client pushes, and where, and the content of a pull request. It records
+// pull requests, and pushes nothing itself.
 type Pushes struct{ *planner }
 
-// New returns a lander. It does nothing until it is asked.
+// New returns a lander that does nothing until it is asked.
 func New(deps Deps) *Lander {
 	pl := &planner{deps}
 	return &Lander{planner: pl, Comments: &Comments{planner: pl}, Pushes: &Pushes{pl}}
 }
 
-// Start settles, in the background, the landings that were cut off.
+// Start settles interrupted landings in the background.
 func (l *Lander) Start(ctx context.Context) error {
 	return l.work.Start(ctx, func(ctx context.Context) error {
 		l.work.Go(func() { l.settleAll(ctx) })
@@ -155,32 +155,32 @@ func (l *Lander) Start(ctx context.Context) error {
 // Stop ends the settling and waits for it.
 func (l *Lander) Stop() { l.work.Stop() }
 
-// moveTimeout bounds how long a landing works on when its client has gone away.
+// moveTimeout limits how long a landing continues after its client has gone away.
 const moveTimeout = 10 * time.Minute
 
 // Request asks for a landing, or for a look at one.
 type Request struct {
 	Ref     string
 	Asked   agency.LandingSettings
-	Message string // of the commit that holds all; empty is made from the run's
+	Message string // of a single commit with all the work; empty means made from the run's
 	DryRun  bool   // make and check the commit, and move nothing
-	Landed  bool   // a run without more to land has its last landing as the result
-	// Env is the environment of the user for whom it lands, in which git finds the name of who makes
-	// the commits. Without one only git's configuration counts.
+	Landed  bool   // for a run without more to land, return its last landing
+	// Env is the environment of the user for whom the run lands, in which git finds the name for
+	// the commits. Without it only git's configuration counts.
 	Env agency.Environ
 	// Check returns an error unless the target's checks pass on the commit that is to land. It may
-	// take long, and no lock is held meanwhile. Nil means that nothing checks the commit.
+	// take long, and no lock is held meanwhile. Nil means no checks.
 	Check func(ctx context.Context, repo agency.Repo, l *agency.Landing) error
 }
 
-// Result is a landing, or what one would be.
+// Result is a landing, or in a dry run what it would be.
 type Result struct {
 	Run      *agency.Run
 	Landing  agency.Landing // without an id in a dry run
 	Commits  []agency.Commit
 	Files    []agency.FileChange
 	Warnings []string
-	Branch   string // of the run, which stays; empty when it is deleted
+	Branch   string // the run's branch that stays; empty when it was deleted
 	Removed  bool   // the run was removed after it landed
-	Already  bool   // it had landed, or had been taken back, before
+	Already  bool   // it had landed, or was taken back, before
 }

@@ -22,11 +22,11 @@ import (
 type plan struct {
 	run       *agency.Run
 	repo      agency.Repo
-	env       agency.Environ // in which git finds who makes the commits
+	env       agency.Environ // in which git finds the name for the commits
 	settings  agency.LandingSettings
 	targetOld string
 	source    source
-	base      string // the source of an earlier landing that the target has, where the work since then begins; empty for none
+	base      string // the source of an earlier landing that the target has; the work since then begins there; empty for none
 	landed    *agency.Landing
 	same      bool // nothing changed since then
 }
@@ -38,13 +38,13 @@ type source struct {
 	uncommitted []agency.FileChange
 	nested      []string
 	gone        bool      // the run has no worktree
-	saved       time.Time // when what is uncommitted was; zero when nothing is
+	saved       time.Time // when the uncommitted work was saved; zero without such work
 }
 
 // plan reads everything that a landing or a review of a run depends on. The caller holds the run
 // and the repository.
 //
-// before are the sources of the landings that come before it in a queue: the target will have them.
+// before are the sources of the landings that come earlier in a queue: the target will have them.
 func (pl *planner) plan(ctx context.Context, r *agency.Run, repo agency.Repo, asked agency.LandingSettings, before ...string) (*plan, error) {
 	return pl.planWith(ctx, r, repo, asked, pl.source, before...)
 }
@@ -74,7 +74,7 @@ func (pl *planner) committed(ctx context.Context, r *agency.Run, repo agency.Rep
 	return source{commit: tip, sealed: tip}, err
 }
 
-// planTarget fills in the settings of a plan and where its target stands.
+// planTarget fills in the settings of a plan and the commit of its target.
 func (pl *planner) planTarget(ctx context.Context, p *plan, asked agency.LandingSettings) error {
 	var err error
 	if p.settings, p.targetOld, err = pl.settingsAt(ctx, p.run, p.repo, asked); err != nil {
@@ -97,7 +97,8 @@ func (pl *planner) planTarget(ctx context.Context, p *plan, asked agency.Landing
 	return err
 }
 
-// together takes steps at the same time, and returns the error of the first of them that has one.
+// together runs steps at the same time, and returns the error of the first failed one in their
+// order.
 func together(steps ...func() error) error {
 	errs := make([]error, len(steps))
 	var all sync.WaitGroup
@@ -108,7 +109,7 @@ func together(steps ...func() error) error {
 	return cmp.Or(errs...)
 }
 
-// noTarget is the error, with the way out, when there is no branch to land in.
+// noTarget returns the error, with a hint, for a missing branch to land in.
 func noTarget(err error, repo agency.Repo, target string) error {
 	if !agency.IsCode(err, agency.CodeBadRef) {
 		return err
@@ -131,9 +132,9 @@ func (pl *planner) Target(ctx context.Context, r *agency.Run, repo agency.Repo, 
 	return settings.Target, err
 }
 
-// settings returns the choices of a landing with the target. agency.toml is read from the target's
-// commit, which an agent cannot change; where the file names the target, from the branch that is
-// checked out.
+// settings returns the settings of a landing, with its target. It reads agency.toml from the
+// target's commit, which an agent cannot change. When only that file names the target, it reads the
+// file from the branch that is checked out.
 func (pl *planner) settings(ctx context.Context, r *agency.Run, repo agency.Repo, asked agency.LandingSettings) (agency.LandingSettings, error) {
 	settings, _, err := pl.settingsAt(ctx, r, repo, asked)
 	return settings, err
@@ -183,8 +184,8 @@ func (pl *planner) settingsAt(ctx context.Context, r *agency.Run, repo agency.Re
 	return landing.Choose(asked, project, user), commit, err
 }
 
-// project returns the [landing] of agency.toml at a branch, and its commit; without the branch or
-// the file it has nothing.
+// project returns the [landing] settings of agency.toml at a branch, and the branch's commit. They
+// are empty without the branch or the file.
 func (pl *planner) project(ctx context.Context, repo agency.Repo, branch string) (settings agency.LandingSettings, commit string, err error) {
 	commit, err = pl.Git.CommitOf(ctx, repo, branch)
 	if agency.IsCode(err, agency.CodeBadRef) || agency.IsCode(err, agency.CodeEmptyRepo) {
@@ -202,7 +203,7 @@ func (pl *planner) project(ctx context.Context, repo agency.Repo, branch string)
 }
 
 // source seals the work of a run: what is committed on its branch, and what is not. Without a
-// worktree that is its newest snapshot.
+// worktree it uses the newest snapshot.
 func (pl *planner) source(ctx context.Context, r *agency.Run, repo agency.Repo) (source, error) {
 	tip, err := pl.Git.CommitOf(ctx, repo, r.Branch)
 	if err != nil && !agency.IsCode(err, agency.CodeBadRef) {
@@ -241,8 +242,8 @@ func (pl *planner) source(ctx context.Context, r *agency.Run, repo agency.Repo) 
 	return s, err
 }
 
-// saved returns the work of a run without a worktree: its branch, and the snapshot of what was not
-// committed on it.
+// saved returns the work of a run without a worktree: its branch, and the snapshot of the
+// uncommitted work on it.
 func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, tip string) (source, error) {
 	snapshots, err := pl.Git.Snapshots(ctx, repo, r.ID)
 	if err != nil {
@@ -277,8 +278,8 @@ func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, t
 }
 
 // findLanded looks for an earlier landing of the run that the target has. The work since then
-// begins at its source: git itself does not know that the target has it, where it was squashed or
-// rebased.
+// begins at the source of that landing. Git itself does not know that the target has it, when the
+// work was squashed or rebased.
 func (pl *planner) findLanded(ctx context.Context, p *plan) error {
 	all, err := pl.Store.Landings(ctx, p.run.ID)
 	if err != nil {
@@ -313,8 +314,9 @@ func (pl *planner) findLanded(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// nothingSince takes what landed for the work of a run without a worktree, if nothing was committed or
-// saved since: no snapshot has what was not committed then, because the landing keeps it.
+// nothingSince takes the landed work for the work of a run without a worktree, if nothing was
+// committed or saved since: the landing keeps the work that was uncommitted then, and no snapshot
+// does.
 func (pl *planner) nothingSince(ctx context.Context, p *plan, before *agency.Landing) error {
 	if !p.source.gone || p.source.saved.After(before.CreatedAt) {
 		return nil
@@ -326,8 +328,8 @@ func (pl *planner) nothingSince(ctx context.Context, p *plan, before *agency.Lan
 	return err
 }
 
-// goneAfterLanding returns, for a run of which nothing is left but what landed, that it has landed,
-// and else the error of its source.
+// goneAfterLanding returns the error that a run has landed, if nothing is left of it but what
+// landed; otherwise the error of its source.
 func (pl *planner) goneAfterLanding(ctx context.Context, p *plan, gone error) error {
 	all, err := pl.Store.Landings(ctx, p.run.ID)
 	if err != nil {
@@ -348,7 +350,7 @@ func (pl *planner) goneAfterLanding(ctx context.Context, p *plan, gone error) er
 }
 
 // sealedBefore reports whether the source of an earlier landing was sealed on top of a commit that
-// the run still has: with files that were not committed then, and may be now.
+// the run still has: it contains files that were uncommitted then, and may be committed now.
 func (pl *planner) sealedBefore(ctx context.Context, p *plan, before *agency.Landing) (bool, error) {
 	if p.settings.Method != agency.LandSquash {
 		return false, nil // the commits themselves land, and git knows where they begin
@@ -376,7 +378,7 @@ func (pl *planner) sameTree(ctx context.Context, repo agency.Repo, a, b string) 
 	return one == other, err
 }
 
-// from returns the commit after which the work of a plan begins in the history of the run.
+// from returns the commit after which the work of a plan begins in the run's history.
 func (p *plan) from() string {
 	if p.base != "" {
 		return p.base
@@ -384,8 +386,8 @@ func (p *plan) from() string {
 	return p.targetOld
 }
 
-// task returns what the user asked for, of which agency keeps a file; empty for a script, and when
-// it cannot be read.
+// task returns the user's task, which agency keeps in a file; empty for a script, and when the file
+// cannot be read.
 func task(r *agency.Run) string {
 	if r.Runner.Kind == agency.Shell {
 		return ""

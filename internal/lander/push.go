@@ -29,11 +29,11 @@ type Place struct {
 	URL       string
 }
 
-// Plan returns what to push for a run: the commits of its branch, to a branch of the same name or
-// of the given one, on the remote of the settings or the given one. Nothing changes.
+// Plan returns what to push for a run: the commits of its branch, to the given branch or one of the
+// same name, on the given remote or that of the settings. Nothing changes.
 //
-// E_UNCOMMITTED: it has work that is not committed. E_NOTHING_TO_LAND: it has no commits of its
-// own. E_BAD_REF: git refuses the given name of a branch.
+// E_UNCOMMITTED: the run has uncommitted work. E_NOTHING_TO_LAND: it has no commits of its own.
+// E_BAD_REF: git refuses the given name of a branch.
 func (ps *Pushes) Plan(ctx context.Context, ref, remote, branch string) (*Push, error) {
 	r, err := ps.Runs.Resolve(ctx, ref)
 	if err != nil {
@@ -71,7 +71,7 @@ func (ps *Pushes) Plan(ctx context.Context, ref, remote, branch string) (*Push, 
 	return push, ps.placePush(ctx, push, repo, p.settings.Remote)
 }
 
-// checkName refuses what is not the name of a branch on a remote; empty is none, and allowed.
+// checkName refuses an invalid name of a branch on a remote; an empty one is allowed.
 func (ps *Pushes) checkName(ctx context.Context, repo agency.Repo, branch string) error {
 	if name, full := strings.CutPrefix(branch, "refs/heads/"); full {
 		return agency.Errorf(agency.CodeBadRef, "the branch %q begins with refs/heads/: give its short name", branch).WithHint("--branch %s", plain.ShellWord(name))
@@ -81,12 +81,12 @@ func (ps *Pushes) checkName(ctx context.Context, repo agency.Repo, branch string
 	}
 	err := ps.Git.CheckBranch(ctx, repo, branch)
 	if agency.IsCode(err, agency.CodeBranchExists) {
-		return nil // in the user's repository, which says nothing of the remote
+		return nil // in the user's repository, which proves nothing about the remote
 	}
 	return err
 }
 
-// forPush returns E_UNCOMMITTED with what helps a push: it cannot take what is not committed.
+// forPush returns E_UNCOMMITTED with a hint for a push, which cannot include uncommitted work.
 func forPush(err error, r *agency.Run) error {
 	if e := agency.AsError(err); e.Code == agency.CodeUncommitted {
 		at := plain.ShellWord(r.Worktree)
@@ -133,7 +133,7 @@ func (ps *Pushes) PlanTarget(ctx context.Context, id agency.LandingID, remote st
 	return push, ps.placePush(ctx, push, repo, settings.Remote)
 }
 
-// placePush fills in where a push goes.
+// placePush fills in the destination of a push.
 func (ps *Pushes) placePush(ctx context.Context, push *Push, repo agency.Repo, remote string) error {
 	var err error
 	if push.Place, err = ps.remote(ctx, repo, remote); err != nil {
@@ -160,7 +160,7 @@ type PullRequest struct {
 	Title, Body string // untrusted
 }
 
-// PlanPR returns what the pull request of a run is. checks are the newest verdicts on its work.
+// PlanPR returns the content of a run's pull request. checks are the newest verdicts on its work.
 func (ps *Pushes) PlanPR(ctx context.Context, ref, remote, base string, checks []agency.CheckResult) (*PullRequest, error) {
 	r, err := ps.Runs.Resolve(ctx, ref)
 	if err != nil {

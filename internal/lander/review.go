@@ -22,14 +22,14 @@ type Review struct {
 	Landings    []agency.Landing
 	Comments    []agency.LineComment
 	Reviewed    []string // the files that the user has reviewed as they are
-	// WouldLand is the landing of all of the work, without an id: with an empty target when it cannot
-	// even be tried, and an empty candidate when the work conflicts.
+	// WouldLand is the landing of all of the work, without an id. Its target is empty when it
+	// cannot even be tried, and its candidate when the work conflicts.
 	WouldLand agency.Landing
 	Repo      agency.Repo
 }
 
-// Review shows what a run would bring into a branch, with what is not committed, and what is in the
-// way. Nothing changes.
+// Review returns what a run would bring into a branch, with its uncommitted work, and what is in
+// the way. Nothing changes.
 func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	r, err := l.Runs.Resolve(ctx, req.Ref)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *Lander) Review(ctx context.Context, req Request) (*Review, error) {
 	return v, nil
 }
 
-// foresee adds to the review what would be there with everything, and what is in the way of that.
+// foresee adds to the review the result of landing all of the work, and what is in the way of that.
 func (l *Lander) foresee(ctx context.Context, repo agency.Repo, p *plan, v *Review) error {
 	p.settings.Uncommitted, p.source.nested = agency.IncludeUncommitted, nil
 	v.WouldLand = agency.Landing{RunID: v.Run.ID, Target: v.Target, Method: v.Method, Source: p.source.sealed, TargetOld: p.targetOld}

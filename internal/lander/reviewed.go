@@ -15,8 +15,8 @@ const mostPath = 4096
 
 var objectName = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// Mark records that the user has reviewed files of a run's work, each with its content, or takes that
-// back.
+// Mark records that the user has reviewed files of a run's work, each with its content, or takes
+// the marks back.
 func (cs *Comments) Mark(ctx context.Context, ref string, files []agency.ReviewedFile, reviewed bool) (*agency.Run, error) {
 	if len(files) == 0 || len(files) > agency.ReviewedLimit {
 		return nil, agency.Errorf(agency.CodeUsage, "%d files are given to mark, and it takes 1 to %d", len(files), agency.ReviewedLimit)
@@ -36,7 +36,7 @@ func (cs *Comments) Mark(ctx context.Context, ref string, files []agency.Reviewe
 	return r, cs.Store.MarkReviewed(ctx, r.ID, files, reviewed)
 }
 
-// Reviewed notes in a list of files which of them the user has reviewed as they are.
+// Reviewed marks the files of a list that the user has reviewed with their present content.
 func (cs *Comments) Reviewed(ctx context.Context, run agency.RunID, list []agency.FileDiff) error {
 	marks, err := cs.Store.Reviewed(ctx, run)
 	if err != nil || len(marks) == 0 {
@@ -49,7 +49,8 @@ func (cs *Comments) Reviewed(ctx context.Context, run agency.RunID, list []agenc
 	return nil
 }
 
-// reviewed returns the paths of the files of a run's work that the user has reviewed as they are.
+// reviewed returns the paths of a run's files that the user has reviewed with their present
+// content.
 func (pl *planner) reviewed(ctx context.Context, repo agency.Repo, p *plan, run agency.RunID) ([]string, error) {
 	paths := []string{}
 	marks, err := pl.Store.Reviewed(ctx, run)

@@ -7,8 +7,8 @@ import (
 	"agency"
 )
 
-// settleAll settles the landings that an earlier daemon left open. One that cannot be settled now,
-// because the user works in the checkout perhaps, is tried again later.
+// settleAll settles the landings that an earlier daemon left open. It tries again later when a
+// landing cannot be settled now, for example because the user works in the checkout.
 func (l *Lander) settleAll(ctx context.Context) {
 	told := map[agency.LandingID]string{}
 	left := l.settleOpen(ctx, told)
@@ -30,7 +30,7 @@ const (
 )
 
 // settleOpen tries to settle each open landing, and reports whether one is left. It logs an error
-// that it has not told before.
+// only once; told holds those that it has logged.
 func (l *Lander) settleOpen(ctx context.Context, told map[agency.LandingID]string) (left bool) {
 	open, err := l.Store.OpenLandings(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (l *Lander) settleOpen(ctx context.Context, told map[agency.LandingID]strin
 	return left
 }
 
-// cleanUpAll removes the runs that an earlier daemon was to remove because they had landed. Without
-// an end here, the next daemon tries again.
+// cleanUpAll removes the runs that an earlier daemon was about to remove because they had landed.
+// What fails here, the next daemon tries again.
 func (l *Lander) cleanUpAll(ctx context.Context) {
 	left, err := l.Store.LandingsToCleanUp(ctx)
 	if err != nil {
@@ -91,8 +91,8 @@ func (l *Lander) settleHeld(ctx context.Context, landing *agency.Landing) error 
 	return nil
 }
 
-// lockSettled locks the repository of a run that the caller holds, with no landing of the run open,
-// and returns the one that it found to have landed, empty for none.
+// lockSettled locks the repository of a run that the caller holds, once no landing of the run is
+// open. landed is the landing that it found to have landed, empty for none.
 func (l *Lander) lockSettled(ctx context.Context, r *agency.Run, repo agency.Repo) (unlock func(), landed agency.LandingID, err error) {
 	if unlock, err = l.Repos.Lock(ctx, r.Repo.Fingerprint); err != nil {
 		return nil, "", err
@@ -104,8 +104,8 @@ func (l *Lander) lockSettled(ctx context.Context, r *agency.Run, repo agency.Rep
 	return unlock, landed, nil
 }
 
-// settleRun settles the open landings of a run, and returns the last of them that has landed, empty
-// for none. The caller holds the run and the repository.
+// settleRun settles the open landings of a run, and returns the last one that has landed, empty for
+// none. The caller holds the run and the repository.
 func (l *Lander) settleRun(ctx context.Context, r *agency.Run, repo agency.Repo) (landed agency.LandingID, err error) {
 	all, err := l.Store.Landings(ctx, r.ID)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Lander) settleRun(ctx context.Context, r *agency.Run, repo agency.Repo)
 }
 
 // moved finishes or takes back what git left of an open landing, and reports whether its target has
-// moved: to the landing, or back from it. E_LANDING_OPEN: that is not known, and the landing stays
+// moved: to the landing, or back from it. E_LANDING_OPEN: that is unknown, and the landing stays
 // open.
 func (l *Lander) moved(ctx context.Context, r *agency.Run, repo agency.Repo, open *agency.Landing) (bool, error) {
 	moved, err := l.settleMove(ctx, repo, open)

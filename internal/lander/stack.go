@@ -7,12 +7,12 @@ import (
 	"agency"
 )
 
-// mostLanded is how many landings in a repository are looked at, the newest ones.
+// mostLanded is how many of the newest landings in a repository findStack looks at.
 const mostLanded = 200
 
-// findStack looks for work of other runs in the source of a plan that the target has: that of an
-// agent from whose result the run was started, for instance. The run's own work begins where that
-// ends. Git itself does not know it where that work was squashed or rebased, and would merge it
+// findStack looks for work of other runs in the source of a plan that the target has, for example
+// of an agent from whose result the run was started. The run's own work begins where that work
+// ends. Git itself does not know it when that work was squashed or rebased, and would merge it
 // again.
 //
 // before are sources that the target will have when the plan's own work lands.
@@ -50,7 +50,7 @@ func (pl *planner) findStack(ctx context.Context, p *plan, before []string) erro
 	}
 	p.base, err = pl.Git.Merge(ctx, p.repo, newest, "work that landed before")
 	if agency.IsCode(err, agency.CodeMergeConflict) {
-		p.base = "" // the run solved it: git merges all of its work
+		p.base = "" // the run resolved the conflict: git merges all of its work
 		return nil
 	}
 	return err

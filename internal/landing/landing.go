@@ -1,4 +1,4 @@
-// Package landing holds the pure rules of landing, that is of bringing the work of a run into a
+// Package landing holds the pure rules of landing, which is bringing the work of a run into a
 // branch: which branch, with which message, and what the resulting commit must be.
 package landing
 
@@ -12,8 +12,8 @@ import (
 	"agency/internal/plain"
 )
 
-// Choose returns the settings of a landing: what is asked for, else those of the repository, else
-// those of the user's configuration, which leaves nothing open but the target.
+// Choose returns the settings of a landing: those that were asked for, else those of the
+// repository, else those of the user's configuration, which leaves only the target open.
 func Choose(asked, project, user agency.LandingSettings) agency.LandingSettings {
 	return agency.LandingSettings{
 		Target:      cmp.Or(asked.Target, project.Target, user.Target),
@@ -29,9 +29,9 @@ func Choose(asked, project, user agency.LandingSettings) agency.LandingSettings 
 // RunTrailer names the run in the messages of the commits that a landing makes.
 const RunTrailer = "Agency-Run"
 
-// Describe returns the message of a commit that holds all the work of a run. summary and task are
-// of the agent and of the user; messages are those of the run's commits, the oldest first. Of one
-// commit the message is kept.
+// Describe returns the message of a commit that holds all the work of a run. summary comes from the
+// agent and task from the user; messages are those of the run's commits, the oldest first. The
+// message of a single commit is kept.
 func Describe(ref, summary, task string, messages []string) string {
 	if len(messages) == 1 {
 		return clean(messages[0])
@@ -63,7 +63,7 @@ func headline(text string) string {
 	return string(letters)
 }
 
-// clean takes control characters out of a message.
+// clean removes control characters from a message.
 func clean(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -72,7 +72,8 @@ func clean(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// WithTrailer returns a message with a last line that names the run; one that has it stays.
+// WithTrailer returns a message whose last line names the run; a message that has that line stays
+// as it is.
 func WithTrailer(message, run string) string {
 	trailer := RunTrailer + ": " + run
 	text := strings.TrimRight(message, "\n")
@@ -97,23 +98,23 @@ func trailers(paragraph string) bool {
 	return true
 }
 
-// Facts are the differences that prove a candidate: of the source and of the target since the
-// commit that they both come from, and of the candidate to the target.
+// Facts are the differences that prove a candidate: those of the source and of the target from the
+// commit that both come from, and those of the candidate from the target.
 type Facts struct {
 	Source, Target, Candidate []agency.ChangedFile
 	// Several reports whether source and target come from several commits, after criss-cross
-	// merges: the source and target lists are then of all of them, and what a file must be follows
-	// from no single one.
+	// merges. Then the lists of source and target cover all of these, and no single one decides
+	// what a file must be.
 	Several bool
 }
 
-// Prove returns why a candidate is not what a merge of source and target must be; nil when nothing
-// is wrong with it. It knows nothing of how the candidate was made. What only the source changed
-// must be in the candidate as the source has it, and nothing else may differ from the target but
-// files that both changed.
+// Prove returns why a candidate is not what a merge of source and target must be; nil when it is.
+// It does not know how the candidate was made. A file that only the source changed must be in the
+// candidate as the source has it, and nothing else may differ from the target but files that both
+// changed.
 func Prove(f Facts) error {
 	source, target, got := byPath(f.Source), byPath(f.Target), byPath(f.Candidate)
-	renamed := false // whether git may have followed a file that both sides changed to another name
+	renamed := false // git may have followed a file that both sides changed to another name
 	for path, change := range source {
 		if _, both := target[path]; both {
 			renamed = renamed || change.To == "" || target[path].To == ""

@@ -8,12 +8,12 @@ import (
 	"agency"
 )
 
-// Offer is what a pull request shows of a run. Its texts are untrusted.
+// Offer is what a pull request shows about a run. Its texts are untrusted.
 type Offer struct {
 	ID       agency.RunID
-	Ref      string           // what users call the run
-	Task     string           // of the user
-	Report   *agency.Contract // of the agent; nil for none
+	Ref      string           // the name of the run for users
+	Task     string           // as the user wrote it
+	Report   *agency.Contract // what the agent reported; nil for none
 	Messages []string         // of the commits, the oldest first
 	Checks   []agency.CheckResult
 }

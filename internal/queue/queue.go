@@ -1,6 +1,6 @@
 // Package queue decides what a landing queue does next: which entries are checked together, what
-// lands, and whose fault a check is that does not pass. It is pure: everything that it knows are
-// the entries and the facts, so that each decision begins from nothing and a crash loses none.
+// lands, and which entry is to blame for a failed check. It is pure: it knows only the entries and
+// the facts, so each decision starts from nothing, and a crash loses none.
 package queue
 
 import (
@@ -26,10 +26,10 @@ const (
 	Working    Obstacle = "working"    // its agent may still write, or its work is being saved
 	Behind     Obstacle = "behind"     // it conflicts with an entry before it, but not with the target
 	Conflict   Obstacle = "conflict"   // it conflicts with the target
-	Blamed     Obstacle = "blamed"     // a check does not pass because of it, and its work is the same still
+	Blamed     Obstacle = "blamed"     // a check does not pass because of it, and its work has not changed since
 	Unapproved Obstacle = "unapproved" // the user must approve it
-	Refused    Obstacle = "refused"    // it cannot land as it is, such as work that is not committed
-	Present    Obstacle = "present"    // the target has it
+	Refused    Obstacle = "refused"    // it cannot land as it is, for example because its work is not committed
+	Present    Obstacle = "present"    // the target already has it
 	Gone       Obstacle = "gone"       // the target is deleted or renamed
 )
 
@@ -45,12 +45,12 @@ type Fact struct {
 // Facts are what is known of the target and of the checks.
 type Facts struct {
 	Base     string         // the files of the target
-	Entries  map[int64]Fact // by Seq; an entry without one is left alone
+	Entries  map[int64]Fact // by Seq; the queue leaves an entry without one alone
 	Verdicts map[string]Verdict
 	Running  []string // the trees whose checks run
 	Batch    int      // how many entries are checked together at most
 	Parallel int      // how many trees are checked at the same time at most
-	Lost     int      // how often in a row the target moved while entries were checked
+	Lost     int      // how many times in a row the target moved while entries were checked
 	Paused   bool
 }
 
@@ -61,8 +61,8 @@ type Verdict struct {
 	Alone bool // they were checked with no other check of the queue beside them
 }
 
-// red reports whether the files were found red often enough to blame an entry or the target: twice,
-// since a check can fail by chance, and not only beside another check.
+// red reports whether the files failed often enough to blame an entry or the target: twice, since a
+// check can fail by chance, and once without another check of the queue beside it.
 func (v Verdict) red() bool { return !v.Green && v.Reds > 1 && v.Alone }
 
 // Kind is what an action does.
@@ -70,12 +70,12 @@ type Kind string
 
 // The kinds.
 const (
-	Settle  Kind = "settle"   // give Entry the State with the Reason; each conflict is another round
-	Tell    Kind = "tell"     // ask the agent of Entry, which has the state conflict or fixing, to mend it
-	Check   Kind = "check"    // begin to check Tree, the target with Entries
-	Stop    Kind = "stop"     // end the checks of Tree: they begin with files that did not pass
+	Settle  Kind = "settle"   // give Entry the State with the Reason; each conflict begins another round
+	Tell    Kind = "tell"     // ask the agent of Entry, whose state is conflict or fixing, to fix its work
+	Check   Kind = "check"    // begin to check Tree, which is the target with Entries
+	Stop    Kind = "stop"     // end the checks of Tree: it begins with files that did not pass
 	Move    Kind = "land"     // move the target to Tree: Entries land
-	RedBase Kind = "red base" // nothing: the target itself does not pass
+	RedBase Kind = "red base" // do nothing: the target itself does not pass
 )
 
 // Action is one thing to do.
@@ -96,12 +96,12 @@ type Action struct {
 // actions, the queue waits until a fact changes.
 //
 // Entries are checked as a chain, the last of a batch first. Further batches are checked at the
-// same time, in order, as if those before them passed. When one does not pass, nothing is checked
-// beside it any more: its prefixes are halved, one by one; a green prefix lands, and the shortest
-// red one ends with the culprit. Nothing is blamed for one failure: the same files must fail twice,
-// the second time with no other check of the queue beside them, and the target alone must pass. The
-// target is checked when a second check in a row is red, so that a red target costs three checks
-// and a culprit none more.
+// same time, in order, as if those before them passed. When one fails, nothing else is checked
+// beside it. Its prefixes are halved, one by one; a green prefix lands, and the shortest red one
+// ends with the culprit. One failure alone blames no entry: the same files must fail twice, the
+// second time with no other check of the queue beside them, and the target alone must pass. The
+// target is checked when a second check in a row is red, so that a red target costs three checks,
+// and a culprit no additional one.
 func Land(entries []agency.QueueEntry, facts *Facts) []Action {
 	actions := []Action{}
 	var chain []int64
@@ -135,8 +135,8 @@ func Land(entries []agency.QueueEntry, facts *Facts) []Action {
 	return actions
 }
 
-// blame returns what becomes of the entry because of which a check does not pass: its agent is
-// asked to fix it as often as it may be.
+// blame returns what happens to the entry because of which a check does not pass: its agent is
+// asked to fix it, up to Rounds times.
 func blame(entries []agency.QueueEntry, a Action) Action {
 	i := slices.IndexFunc(entries, func(e agency.QueueEntry) bool { return e.Seq == a.Entry })
 	if entries[i].Rounds < Rounds {
@@ -145,7 +145,7 @@ func blame(entries []agency.QueueEntry, a Action) Action {
 	return a
 }
 
-// settle returns how one entry changes by itself; nil when it does not.
+// settle returns the change of one entry that needs no check; nil when there is none.
 func settle(e *agency.QueueEntry, f *Fact) *Action {
 	to := func(state agency.QueueState, reason string) *Action {
 		if e.State == state && e.Reason == reason && e.Source == f.Source {
@@ -164,7 +164,7 @@ func settle(e *agency.QueueEntry, f *Fact) *Action {
 	case e.State.WithAgent() && e.Asked == agency.AskedNot && (f.Obstacle == Conflict || f.Obstacle == Blamed) && e.Source == f.Source:
 		return &Action{Kind: Tell, Entry: e.Seq, Source: f.Source}
 	case e.State.WithAgent() && (f.Obstacle == Working || f.Obstacle == Refused || f.Obstacle == Blamed || f.Obstacle == Conflict && e.Source == f.Source):
-		return nil // it is not mended yet
+		return nil // it is not fixed yet
 	case e.Held():
 		return nil // the user decides
 	case f.Obstacle == Gone && e.State.Moving():
@@ -194,7 +194,7 @@ func settle(e *agency.QueueEntry, f *Fact) *Action {
 
 // next returns what to do with a chain of entries.
 func next(chain []int64, trees []string, f *Facts) []Action {
-	// What is green lands, with everything before it.
+	// Green files land, with everything before them.
 	for i := range slices.Backward(trees) {
 		if f.Verdicts[trees[i]].Green {
 			return []Action{{Kind: Move, Entries: slices.Clone(chain[:i+1]), Tree: trees[i]}}
@@ -220,13 +220,13 @@ func next(chain []int64, trees []string, f *Facts) []Action {
 	return actions
 }
 
-// ahead returns the checks of batches to begin, the first ones first, where no entry before the
-// index red has failed; red is negative for none.
+// ahead returns the checks of batches to begin, the first batches first, up to the first entry that
+// failed. red is its index, negative for none.
 func ahead(chain []int64, trees []string, f *Facts, size, parallel, red int) []Action {
 	var actions []Action
 	for start := 0; start < len(chain) && len(f.Running)+len(actions) < parallel; {
 		end := min(start+size, len(chain))
-		// A check that runs is waited for, rather than begun again with more entries.
+		// A running check is awaited, instead of begun again with more entries.
 		for i := end; i > start; i-- {
 			if slices.Contains(f.Running, trees[i-1]) {
 				end = i
@@ -245,7 +245,8 @@ func ahead(chain []int64, trees []string, f *Facts, size, parallel, red int) []A
 	return actions
 }
 
-// bisect returns how to find what is at fault that the first n entries of a chain do not pass.
+// bisect returns the next step to find the culprit, after the first n entries of a chain did not
+// pass.
 func bisect(chain []int64, trees []string, f *Facts, n int) Action {
 	reds := 0
 	for _, tree := range trees {

@@ -7,8 +7,8 @@ import (
 	"agency/internal/plain"
 )
 
-// Why returns, in words, why an entry is where it is; empty when its state is reason enough. moving
-// are the entries that its queue works on, in the order of landing, and position is its place among
+// Why returns, in words, why an entry is where it is; empty when its state explains it. moving are
+// the entries that its queue works on, in the order of landing, and position is its place among
 // them, from 1.
 func Why(e *agency.QueueEntry, position int, q *agency.Queue, moving []agency.QueueEntry) string {
 	switch {

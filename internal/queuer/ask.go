@@ -13,9 +13,10 @@ import (
 	"agency/internal/queue"
 )
 
-// ask asks the agent of an entry to solve its conflict, or to fix what a check found, and records
-// how it was asked. What only the user can mend flags the run. After a crash between the two it is asked again, unless the work of the first
-// asking has begun by then. An entry whose failed check only the user can have fixed has failed.
+// ask asks the agent of an entry to resolve its conflict, or to fix what a check found, and records
+// how it was asked. When only the user can act, it flags the run instead. After a crash between
+// asking and recording, it asks again, unless the work for the first request has begun by then.
+// When only the user can fix a failed check, the entry has failed.
 func (l *line) ask(ctx context.Context, seen *look, a *queue.Action) error {
 	e := &seen.entries[slices.IndexFunc(seen.entries, func(e agency.QueueEntry) bool { return e.Seq == a.Entry })]
 	r := seen.runs[a.Entry]
@@ -46,7 +47,7 @@ func (l *line) ask(ctx context.Context, seen *look, a *queue.Action) error {
 	killpoint.At("queue.asked")
 	_, err = l.Store.ChangeQueueEntries(ctx, []int64{a.Entry}, func(now *agency.QueueEntry) bool {
 		if now.State != e.State || now.Rounds != e.Rounds {
-			return false // the user was faster
+			return false // the user has changed it meanwhile
 		}
 		now.Asked, now.Reason = asked, now.Reason+"; "+words
 		switch {
@@ -65,8 +66,8 @@ type task struct {
 	about  agency.AlertKind
 	text   string // for the agent
 	do     string // in a few words, as the user can ask for it
-	asked  string // of a live agent, what it was asked
-	does   string // of an agent that was resumed, what it does
+	asked  string // what a live agent was asked to do
+	does   string // what an agent that was resumed does
 	byHand string // what the user of a script does instead
 }
 
@@ -85,7 +86,7 @@ func (l *line) solving(seen *look, a *queue.Action) *task {
 	}
 }
 
-// outputLimit is how much of the output of a failed check an agent is given, in bytes.
+// outputLimit is how much of the output of a failed check an agent gets, in bytes.
 const outputLimit = 2000
 
 // fixing returns the task to fix what a check found in the work of a run.
@@ -108,9 +109,9 @@ func (l *line) fixing(ctx context.Context, r *agency.Run, source string) (*task,
 	return t, nil
 }
 
-// reach brings a task to the agent of an entry: as a message to a live one, by another attempt to
-// one that has ended, and to a new run where that is removed. words says what was done, or why the
-// user must do it. An error is one of the machine.
+// reach brings a task to the agent of an entry. A live agent gets it as a message, one that has
+// ended by another attempt, and a new run gets it when the run was removed. words describes what
+// was done, or why the user must act. An error means a failure of the machine.
 func (l *line) reach(ctx context.Context, e *agency.QueueEntry, r *agency.Run, source string, t *task) (asked agency.Asked, words string, err error) {
 	byUser := "ask its agent: agency resume " + r.Ref() + " --prompt " + plain.ShellWord(t.do)
 	switch {
@@ -122,7 +123,7 @@ func (l *line) reach(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 		return l.fixUp(ctx, e, r, source, t)
 	case r.Runner.Kind == agency.Shell: // a script cannot read what to do
 		return agency.AskedUser, "it is a script; " + t.byHand + ` in its worktree: cd "$(agency path ` + r.Ref() + `)" && git merge ` + plain.ShellWord(e.Target), nil
-	case e.By != agency.User && !l.Settings().Approve: // what an agent added costs no tokens unasked
+	case e.By != agency.User && !l.Settings().Approve: // an entry that an agent added must not cost tokens without approval
 		return agency.AskedUser, byUser, nil
 	}
 	env, err := l.readEnv(l.ref.Repo)
@@ -138,8 +139,8 @@ func (l *line) reach(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 	return agency.AskedResume, t.does, nil
 }
 
-// tell gives a live agent a task: typed into its terminal, or in its inbox when that cannot be, as
-// for a script.
+// tell gives a live agent a task: it types the task into its terminal or, when that is impossible,
+// as for a script, puts it into its inbox.
 func (l *line) tell(ctx context.Context, r *agency.Run, t *task) error {
 	if r.Runner.Kind != agency.Shell {
 		if _, _, err := l.Input.Send(ctx, string(r.ID), t.text, ""); err == nil {
@@ -156,7 +157,7 @@ func (l *line) tell(ctx context.Context, r *agency.Run, t *task) error {
 
 func short(commit string) string { return commit[:min(len(commit), 12)] }
 
-// times returns how often something was, in words.
+// times returns a number of repetitions in words.
 func times(n int) string {
 	if n == 1 {
 		return "once"

@@ -16,15 +16,15 @@ type AddRequest struct {
 	Env     []string // for the checks
 }
 
-// Item is an entry with its run.
+// Item is an entry and its run.
 type Item struct {
 	Entry agency.QueueEntry
 	Run   *agency.Run
 }
 
 // Add adds runs to the ends of queues; none when one of them cannot land. A run that is in the
-// queue already stays where it is, and is approved if the request approves it. An agent that still
-// works is waited for. The errors are those of a landing.
+// queue already stays where it is, and is approved if the request approves it. The queue waits for
+// an agent that still works. The errors are those of a landing.
 func (q *Queuer) Add(ctx context.Context, req *AddRequest) ([]Item, error) {
 	items := make([]Item, 0, len(req.Runs))
 	for _, ref := range req.Runs {
@@ -48,7 +48,7 @@ func (q *Queuer) Add(ctx context.Context, req *AddRequest) ([]Item, error) {
 	return items, nil
 }
 
-// addAll writes entries, and the environment that their checks get.
+// addAll writes entries, and the environment for their checks.
 func (q *Queuer) addAll(ctx context.Context, items []Item, req *AddRequest) error {
 	q.environs.Lock()
 	defer q.environs.Unlock()
@@ -64,7 +64,7 @@ func (q *Queuer) addAll(ctx context.Context, items []Item, req *AddRequest) erro
 	return nil
 }
 
-// prepare returns the entry for a run, new or as it is in the queue.
+// prepare returns the entry for a run: a new one, or the existing one.
 func (q *Queuer) prepare(ctx context.Context, ref string, req *AddRequest) (*Item, error) {
 	r, err := q.Runs.Resolve(ctx, ref)
 	if err != nil {
@@ -92,8 +92,8 @@ func (q *Queuer) prepare(ctx context.Context, ref string, req *AddRequest) (*Ite
 		}
 		return &Item{e, r}, nil
 	}
-	// Its conflicts are for its agent to solve, when its turn comes; what else is in the way is an
-	// error now.
+	// The agent resolves conflicts when the turn of its entry comes. Other obstacles are errors
+	// now.
 	author := agency.Environ(req.Env)
 	if req.By != agency.User {
 		if author, err = q.author(e.Repo); err != nil {
@@ -123,7 +123,7 @@ func (q *Queuer) working(r *agency.Run) bool {
 	return label == agency.Working || label == agency.Active || label == agency.LabelQueued
 }
 
-// add writes an entry, or approves the one that is there.
+// add writes an entry, or approves the existing one.
 func (q *Queuer) add(ctx context.Context, e *agency.QueueEntry, approve bool) error {
 	if e.Seq == 0 {
 		if approve {
@@ -158,7 +158,7 @@ type Change string
 const (
 	Hold   Change = "hold"   // the queue leaves it alone until Resume
 	Resume Change = "resume" // the queue continues with it
-	Retry  Change = "retry"  // a failed, conflicting or held one is tried again, with the work as it is now
+	Retry  Change = "retry"  // try a failed, conflicting or held one again, with the present work
 	Remove Change = "remove"
 )
 
@@ -170,8 +170,8 @@ type ChangeRequest struct {
 	Env    []string // for the checks
 }
 
-// Change changes entries. One whose state does not allow it is E_INVALID_STATE; all before it in
-// the request are changed then.
+// Change changes entries. An entry whose state does not allow it is E_INVALID_STATE; the entries
+// before it in the request are changed then.
 func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error) {
 	items := make([]Item, 0, len(req.Runs))
 	for _, ref := range req.Runs {
@@ -187,7 +187,7 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 			if err := q.writeEnv(e.Repo, agency.User, req.Env); err != nil {
 				return nil, err
 			}
-			defer q.dropEnv(ctx, e.Repo) // unless an entry needs it then
+			defer q.dropEnv(ctx, e.Repo) // unless an entry still needs it
 		}
 		if e.State == agency.EntryFailed && req.Change == Retry {
 			added, err := q.Add(ctx, &AddRequest{Runs: []string{string(r.ID)}, Into: e.Target, By: e.By, Env: req.Env})
@@ -211,7 +211,7 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 	return items, nil
 }
 
-// newest returns the entry of a run that has not left its queue, else its last one.
+// newest returns the entry of a run that has not left its queue, or else its last one.
 func (q *Queuer) newest(ctx context.Context, r *agency.Run, into string) (*agency.QueueEntry, error) {
 	all, err := q.Store.QueueEntries(ctx, agency.QueueFilter{Run: r.ID, Target: into})
 	if err != nil {
@@ -251,7 +251,7 @@ func change(e *agency.QueueEntry, change Change) bool {
 	return true
 }
 
-// done reports whether an entry is as a change leaves it.
+// done reports whether an entry already is as a change would leave it.
 func done(e *agency.QueueEntry, change Change) bool {
 	switch change {
 	case Hold:
@@ -263,7 +263,7 @@ func done(e *agency.QueueEntry, change Change) bool {
 	}
 }
 
-// Pause has a queue land nothing until it is resumed. What is being checked is checked to its end.
+// Pause makes a queue land nothing until it is resumed. Running checks continue to their end.
 func (q *Queuer) Pause(ctx context.Context, ref agency.QueueRef, pause bool, env []string) error {
 	if !pause {
 		if err := q.writeEnv(ref.Repo, agency.User, env); err != nil {

@@ -10,13 +10,13 @@ import (
 	"agency/internal/queue"
 )
 
-// check is the run of the checks on what the target becomes with some entries, or on the target
-// itself.
+// check is one execution of the checks, on what the target becomes with some entries, or on the
+// target itself.
 type check struct {
 	queue.Action       // Entries and Tree
-	seen         *look // on which it was decided
+	seen         *look // the look on which it was decided
 	stop         context.CancelFunc
-	stopped      bool // without a verdict
+	stopped      bool // it ends without a verdict
 	distrusted   bool // its verdict does not count
 	beside       bool // another check of the queue ran at the same time
 
@@ -56,14 +56,14 @@ func (l *line) begin(ctx context.Context, seen *look, a *queue.Action) (green bo
 		l.ended = append(l.ended, c)
 		select {
 		case l.woken <- struct{}{}:
-		default: // it will look anyway
+		default: // a look is requested already
 		}
 	})
 	return false, nil
 }
 
-// collect takes the verdicts of the checks that have ended, and lands what passes. It reports
-// whether any has ended, and whether that changed the target.
+// collect takes the verdicts of the checks that have ended, and lands the entries that pass. It
+// reports whether any check has ended, and whether entries landed.
 func (l *line) collect(ctx context.Context) (ended, landed bool, err error) {
 	l.mu.Lock()
 	all := l.ended
@@ -82,7 +82,7 @@ func (l *line) collect(ctx context.Context) (ended, landed bool, err error) {
 		}
 		v := l.judged(c)
 		killpoint.At("queue.checked")
-		// A landing looks itself whether anything changed meanwhile.
+		// The landing itself finds out whether anything changed meanwhile.
 		if !v.Green || len(c.Entries) == 0 || landed || err != nil || l.at != c.seen.chain.TargetOld {
 			continue
 		}
@@ -95,7 +95,7 @@ func (l *line) collect(ctx context.Context) (ended, landed bool, err error) {
 	return len(all) > 0, landed, err
 }
 
-// judged adds what a check found to what is known of its files.
+// judged adds the result of a check to what is known of its files.
 func (l *line) judged(c *check) *verdict {
 	v := l.known[c.Tree]
 	if v == nil {
@@ -115,7 +115,7 @@ func (l *line) judged(c *check) *verdict {
 	return v
 }
 
-// stop ends the checks that match, without a verdict. They still run until they have ended.
+// stop ends the checks that match, without a verdict. They count as running until they have ended.
 func (l *line) stop(match func(c *check) bool) {
 	for _, c := range l.running {
 		if match(c) {
@@ -125,8 +125,8 @@ func (l *line) stop(match func(c *check) bool) {
 	}
 }
 
-// distrust forgets all verdicts, and those of the checks that run. The record of checks has those
-// that hold.
+// distrust forgets all verdicts, and those of running checks. The record of checks keeps those that
+// hold.
 func (l *line) distrust() {
 	l.known = map[string]*verdict{}
 	for _, c := range l.running {
@@ -134,8 +134,8 @@ func (l *line) distrust() {
 	}
 }
 
-// checking reports whether checks run on an entry. ahead is empty when they are the first ones that
-// run, and else says of them that the first ones run too.
+// checking reports whether checks run on an entry. ahead explains to users that the first entries are
+// checked beside it; it is empty for the first ones.
 func (l *line) checking(seq int64) (checks bool, ahead string) {
 	first := 0 // how many entries the shortest check has
 	var own []int64

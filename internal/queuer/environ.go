@@ -17,10 +17,10 @@ import (
 // envLimit is the largest environment that is read back, in bytes.
 const envLimit = 8 << 20
 
-// The checks of a repository's queues get the environment of the caller who last added to one or set
-// one going. It holds secrets, so it is stored apart from the record, readable by its owner alone,
-// and removed when the queues are empty. In whose name commits are made, the user alone says: that
-// is stored beside it, and an agent that adds does not change it.
+// The checks of a repository's queues get the environment of the caller who last added to one of
+// them or made one continue. It holds secrets, so it is stored apart from the record, readable by
+// its owner alone, and removed when the queues are empty. Only the user decides in whose name
+// commits are made: that is stored beside it, and an agent that adds an entry does not change it.
 
 func (q *Queuer) envPath(repo string) string {
 	return filepath.Join(q.Home, "queues", repo+".json")
@@ -36,7 +36,7 @@ func (q *Queuer) writeEnv(repo, by string, env agency.Environ) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create %s: %w", filepath.Dir(path), err)
 	}
-	// The token identifies the caller, which the checks are not.
+	// The token identifies the caller; checks must not have it.
 	data, err := json.Marshal(env.Without("AGENCY_TOKEN"))
 	if err != nil {
 		return fmt.Errorf("encode the environment: %w", err)
@@ -51,7 +51,7 @@ func (q *Queuer) writeEnv(repo, by string, env agency.Environ) error {
 }
 
 // author returns the variables by which git finds in whose name commits are made; none when no user
-// has said so.
+// has set them.
 func (q *Queuer) author(repo string) (agency.Environ, error) {
 	data, err := file.ReadRegular(q.authorPath(repo), envLimit)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,9 +18,9 @@ type Beginning struct {
 	Env    []string
 }
 
-// fixUp has a new run, begun from the work of a removed one, do a task. Its entry stands behind all
-// others and has as many rounds left. After a crash the run and its entry are found again by the
-// id, which follows from the entry of the removed run.
+// fixUp gives a task to a new run that begins at the work of a removed one. The new entry stands
+// behind all others and has as many rounds left. After a crash the run and its entry are found
+// again by the run's id, which follows from the entry of the removed run.
 func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, source string, t *task) (asked agency.Asked, words string, err error) {
 	env, err := l.readEnv(l.ref.Repo)
 	if err != nil {
@@ -50,8 +50,8 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 	return agency.AskedRun, "it is removed; a new run continues its work: agency queue explain " + begun.Ref(), err
 }
 
-// idBytes returns the random part of the id of the run that continues the work of an entry.
-// Another round is another run.
+// idBytes returns the random part of the id of the run that continues the work of an entry. Each
+// round has its own run.
 func idBytes(e *agency.QueueEntry) [10]byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", e.Repo, e.RunID, e.Seq, e.Rounds))
 	return [10]byte(sum[:10])

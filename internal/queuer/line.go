@@ -13,21 +13,21 @@ import (
 	"agency/internal/verify"
 )
 
-// line is the work on one queue. Only its goroutine touches it, but for woken, ended and anew. What
-// it remembers saves work, and is found again after a crash.
+// line is the work on one queue. Only its goroutine uses it, except for woken, ended and anew. What
+// it remembers only saves work, and is found again after a crash.
 type line struct {
 	*Queuer
 	ref     agency.QueueRef
 	known   map[string]*verdict // by tree
-	hash    string              // of the checks that found them
+	hash    string              // of the checks that found the verdicts in known
 	running []*check
 	at      string         // the target at the last look, or after a landing since then; empty before
-	checked bool           // checks ran since then
-	lost    int            // how often in a row the target moved meanwhile
+	checked bool           // checks ran since at was set
+	lost    int            // how many times in a row the target moved during checks
 	runs    []agency.RunID // of the entries
-	woken   chan struct{}  // a token makes it look
+	woken   chan struct{}  // a token requests a look
 	ended   []*check       // those of running that have ended; guarded by Queuer.mu
-	anew    bool           // forget what is known; guarded by Queuer.mu
+	anew    bool           // known verdicts must be forgotten; guarded by Queuer.mu
 }
 
 // verdict is the result of the checks on a tree.
@@ -41,7 +41,7 @@ func (l *line) concerns(ids []agency.RunID) bool {
 	return slices.ContainsFunc(ids, func(id agency.RunID) bool { return slices.Contains(l.runs, id) })
 }
 
-// look is what one look at the queue found.
+// look holds what one look at the queue found.
 type look struct {
 	entries []agency.QueueEntry
 	chain   *lander.Chain // nil when no entry can be tried
@@ -51,8 +51,8 @@ type look struct {
 	facts   queue.Facts
 }
 
-// step looks at the queue and does what is to be done. It reports whether there was
-// something to do, and whether the queue is empty.
+// step looks at the queue and acts. It reports whether there was something to do, and whether the
+// queue is empty.
 func (l *line) step(ctx context.Context) (acted, empty bool, err error) {
 	ended, landed, err := l.collect(ctx)
 	if err != nil || landed {
@@ -67,7 +67,7 @@ func (l *line) step(ctx context.Context) (acted, empty bool, err error) {
 		l.note(ctx, "")
 		return false, len(l.running) == 0, nil
 	}
-	changed := ended // which checks run
+	changed := ended // the set of running checks has changed
 	for _, a := range queue.Land(seen.entries, &seen.facts) {
 		note := ""
 		switch a.Kind {
@@ -77,7 +77,7 @@ func (l *line) step(ctx context.Context) (acted, empty bool, err error) {
 			err = l.ask(ctx, seen, &a)
 		case queue.Stop:
 			l.stop(func(c *check) bool { return c.Tree == a.Tree })
-			continue // it still has to end
+			continue // it counts until it has ended
 		case queue.Check:
 			l.note(ctx, "")
 			changed = true
@@ -110,7 +110,7 @@ func (l *line) step(ctx context.Context) (acted, empty bool, err error) {
 }
 
 // look finds out what is known of the queue. It makes the commits of the first entries that can
-// land, enough for a batch, and of those whose conflict may be solved.
+// land, enough for a batch, and of those whose conflict may be resolved by now.
 func (l *line) look(ctx context.Context) (*look, error) {
 	seen := &look{links: map[int64]*lander.Link{}, runs: map[int64]*agency.Run{}}
 	var err error
@@ -154,7 +154,7 @@ func (l *line) look(ctx context.Context) (*look, error) {
 		if err != nil {
 			return nil, err
 		}
-		if landed != nil { // by a daemon that was killed then, or by the user
+		if landed != nil { // by a daemon that was killed after the landing, or by the user
 			seen.facts.Entries[e.Seq] = queue.Fact{Obstacle: queue.Present, Source: e.Source, Landing: landed.ID}
 			continue
 		}
@@ -169,7 +169,8 @@ func (l *line) look(ctx context.Context) (*look, error) {
 	return seen, nil
 }
 
-// assess finds what would land of the entries that are tried, and what is known of their checks.
+// assess finds out what would land of the entries that are tried, and what is known of their
+// checks.
 func (l *line) assess(ctx context.Context, seen *look, tried []*agency.QueueEntry, ids []agency.RunID, agentsApprove bool) error {
 	err := l.chain(ctx, seen, tried, ids, agentsApprove)
 	if agency.IsCode(err, agency.CodeBadRef) && seen.chain == nil {
@@ -198,14 +199,14 @@ func (l *line) addChecks(seen *look) {
 	}
 	for tree, v := range l.known {
 		if tree != seen.chain.Tree && !slices.ContainsFunc(seen.chain.Links, func(link lander.Link) bool { return link.Tree == tree }) {
-			delete(l.known, tree) // the record of checks has it
+			delete(l.known, tree) // the record of checks keeps it
 			continue
 		}
 		seen.facts.Verdicts[tree] = v.Verdict
 	}
 }
 
-// gone has all entries know that their branch is gone, and ends the checks.
+// gone marks all entries as ones whose branch is gone, and ends the checks.
 func (l *line) gone(seen *look, err error) {
 	for i := range seen.entries {
 		if e := &seen.entries[i]; !e.Held() && seen.facts.Entries[e.Seq].Obstacle != queue.Present {
@@ -216,9 +217,9 @@ func (l *line) gone(seen *look, err error) {
 	l.stop(func(*check) bool { return true })
 }
 
-// chain makes the commits of some entries, and the facts of each.
+// chain makes the commits of some entries, and finds the facts of each.
 func (l *line) chain(ctx context.Context, seen *look, tried []*agency.QueueEntry, ids []agency.RunID, agentsApprove bool) error {
-	var failed error // about the checks, not about a run
+	var failed error // an error of reading the checks, which no run caused
 	author, err := l.author(l.ref.Repo)
 	if err != nil {
 		return err
@@ -234,7 +235,8 @@ func (l *line) chain(ctx context.Context, seen *look, tried []*agency.QueueEntry
 		if seen.checks == nil && failed == nil {
 			repo, err := l.Repos.Of(ctx, link.Run)
 			if err == nil {
-				// The first link is on the target itself, and so are those after it while none can land.
+				// The first link is on the target itself, and so are the next ones as long as none
+				// can land.
 				seen.checks, err = l.Verifier.ChecksAt(ctx, repo, l.ref.Target, from)
 			}
 			failed = err
@@ -271,10 +273,10 @@ func (l *line) chain(ctx context.Context, seen *look, tried []*agency.QueueEntry
 	return nil
 }
 
-// errBlamed: a check does not pass because of this work.
+// errBlamed means that a check does not pass because of this work.
 var errBlamed = errors.New("a check does not pass because of it")
 
-// words returns an error with what to do about it.
+// words returns the message of an error, with its hint.
 func words(err error) string {
 	e := agency.AsError(err)
 	if e.Hint == "" {
@@ -283,7 +285,8 @@ func words(err error) string {
 	return e.Message + "; " + e.Hint
 }
 
-// fact returns what a link means for the queue. An error is one of the machine, not of the work.
+// fact returns what a link means for the queue. An error means a failure of the machine, not of the
+// work.
 func (l *line) fact(link *lander.Link) (queue.Fact, error) {
 	fact := queue.Fact{Tree: link.Tree, Source: link.Source}
 	if link.Err == nil {
@@ -340,7 +343,7 @@ func (l *line) settle(ctx context.Context, seen *look, a *queue.Action) error {
 	}
 	_, err := l.Store.ChangeQueueEntries(ctx, []int64{a.Entry}, func(e *agency.QueueEntry) bool {
 		if e.State.Final() || e.Held() && a.State != agency.EntryLanded {
-			return false // the user was faster
+			return false // the user has changed it meanwhile
 		}
 		e.State, e.Reason, e.HeldFor = a.State, reason, a.HeldFor
 		if a.Source != "" {
@@ -363,8 +366,8 @@ func (l *line) settle(ctx context.Context, seen *look, a *queue.Action) error {
 	return err
 }
 
-// show gives some entries a state, and all others that the queue works on the one that fits the
-// checks that run. It returns all entries as they are then.
+// show gives some entries a state, and all others that the queue works on the state that fits the
+// running checks. It returns all entries as they are then.
 func (l *line) show(ctx context.Context, seen *look, entries []int64, state agency.QueueState, reason string) ([]agency.QueueEntry, error) {
 	var seqs []int64
 	for i := range seen.entries {
@@ -397,7 +400,7 @@ func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note stri
 		if err != nil || slices.ContainsFunc(now, func(e agency.QueueEntry) bool {
 			return slices.Contains(a.Entries, e.Seq) && e.State != agency.EntryLanding
 		}) {
-			return "", err // one was held or removed meanwhile
+			return "", err // an entry was held or removed meanwhile
 		}
 	}
 	killpoint.At("queue.landing")
@@ -423,7 +426,7 @@ func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note stri
 	}
 	killpoint.At("queue.landed")
 	l.lost, l.at = 0, results[len(results)-1].Landing.Candidate
-	l.stop(func(c *check) bool { // what landed needs no other check
+	l.stop(func(c *check) bool { // landed entries need no other check
 		return !slices.ContainsFunc(c.Entries, func(seq int64) bool { return !slices.Contains(a.Entries, seq) })
 	})
 	flaky := ""

@@ -1,6 +1,6 @@
 // Package queuer carries out what package queue decides: it makes the commits that would land, has
-// them checked, and lands what is green. It lands and checks by the code of rooms lander and
-// verify, and each queue continues from the record alone after a crash.
+// them checked, and lands what passes. It uses packages lander and verify for this. After a crash,
+// each queue continues from the record alone.
 package queuer
 
 import (
@@ -34,8 +34,8 @@ type Store interface {
 type Lander interface {
 	Chain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, accept lander.Accept) (*lander.Chain, error)
 	LandChain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, on, tree string) ([]lander.Result, error)
-	// Landed settles what is open of a run's landings, and returns the one that brought a source into
-	// a target since a time; nil for none.
+	// Landed settles the open landings of a run, and returns the one that brought a source into a
+	// target since a time; nil for none.
 	Landed(ctx context.Context, id agency.RunID, target, source string, since time.Time) (*agency.Landing, error)
 	Target(ctx context.Context, r *agency.Run, repo agency.Repo, asked string) (string, error)
 }
@@ -83,8 +83,8 @@ type Deps struct {
 	Flag func(ctx context.Context, id agency.RunID, reason string) error
 	// FlagConflict flags a run because its work conflicts, and only the user can solve the conflict.
 	FlagConflict func(ctx context.Context, id agency.RunID, reason string) error
-	// Resume begins another attempt of an ended run, in its conversation where it has one, with a
-	// prompt and an environment.
+	// Resume begins another attempt of an ended run with a prompt and an environment, and continues
+	// its conversation if it has one.
 	Resume func(ctx context.Context, r *agency.Run, prompt string, env []string) error
 	// Begin makes a run that continues the work of a removed one, and starts its agent.
 	Begin    func(ctx context.Context, b *Beginning) (*agency.Run, error)
@@ -98,7 +98,7 @@ type Deps struct {
 type Queuer struct {
 	Deps
 	work     service.Background
-	environs sync.Mutex // from the environment of checks to the entry that needs it
+	environs sync.Mutex // held from storing the environment of checks until the entry that needs it is written
 
 	mu    sync.Mutex
 	ctx   context.Context           // nil while stopped
@@ -135,8 +135,8 @@ func (q *Queuer) Stop() {
 	q.work.Stop()
 }
 
-// wake has a queue look again, and starts the work on it if needed. With anew, checks that did not
-// pass run once more before they count.
+// wake makes a queue look again, and starts the work on it if needed. With anew, failed checks run
+// once more before they count.
 func (q *Queuer) wake(ref agency.QueueRef, anew bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,7 +153,7 @@ func (q *Queuer) wake(ref agency.QueueRef, anew bool) {
 	l.anew = l.anew || anew
 	select {
 	case l.woken <- struct{}{}:
-	default: // it will look anyway
+	default: // a look is requested already
 	}
 }
 
@@ -168,7 +168,7 @@ func (l *line) leave() bool {
 	return true
 }
 
-// forget reports whether the queue was woken anew since the last call.
+// forget reports whether the queue was woken with anew since the last call.
 func (l *line) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,11 +179,11 @@ func (l *line) forget() bool {
 
 // Times between two looks at a queue that waits.
 const (
-	// lookEvery is for what no event tells: the target and its checkout are the user's.
+	// lookEvery is for changes without an event: the target and its checkout belong to the user.
 	lookEvery = 5 * time.Second
-	// lookAgain is the least time after a look because of a run.
+	// lookAgain is the minimum time after a look that an event of a run caused.
 	lookAgain = 500 * time.Millisecond
-	// lookSlower is how many times as long both are while checks run, to leave the machine to them.
+	// lookSlower multiplies both while checks run, to leave the machine to them.
 	lookSlower = 6
 )
 

@@ -14,7 +14,7 @@ import (
 
 // passing are patterns of the variables that a check does not get: those of agency, tmux and git,
 // which would lead it to the caller's own work, and those that name a terminal, a login or a
-// desktop. The latter differ from one shell to the next, and with them every verdict would.
+// desktop. The latter differ from one shell to the next, and every verdict would differ with them.
 var passing = []string{
 	"AGENCY_*", "TMUX*", "GIT_*",
 	"_", "PWD", "OLDPWD", "SHLVL", "TERM", "TERM_*", "COLORTERM", "COLUMNS", "LINES", "LS_COLORS", "STY", "WINDOW", "WINDOWID", "VTE_VERSION",
@@ -23,8 +23,8 @@ var passing = []string{
 	"ITERM_*", "KITTY_*", "ALACRITTY_*", "WEZTERM_*", "WT_*", "VSCODE_*", "GNOME_TERMINAL_*", "KONSOLE_*", "SECURITYSESSIONID",
 }
 
-// environment returns what a check gets of the environment of its caller, sorted, without what the
-// caller's configuration denies to agents.
+// environment returns the part of its caller's environment that a check gets, sorted, without what
+// the caller's configuration denies to agents.
 func environment(caller, deny []string) []string {
 	patterns := slices.Concat(passing, deny)
 	env := agency.Environ(caller).WithoutFunc(func(name string) bool {
@@ -43,7 +43,7 @@ func nameOf(variable string) string {
 	return name
 }
 
-// environmentHash returns the hash of all that a check gets, and of the kind of machine.
+// environmentHash returns the hash of everything that a check gets, and of the kind of machine.
 func environmentHash(env []string) string {
 	sum := sha256.New()
 	for _, part := range append([]string{runtime.GOOS, runtime.GOARCH}, env...) {

@@ -21,9 +21,9 @@ type job struct {
 	envHash string
 	warn    func(text string)
 
-	at     *tree // nil until it is needed
+	at     *tree // nil until a check must run
 	done   func()
-	broken string // why no check can run; empty for nothing
+	broken string // why no check can run; empty when checks can
 }
 
 func (j *job) close() {
@@ -66,8 +66,8 @@ func (j *job) check(ctx context.Context, c *agency.Check, noCache bool) (*agency
 	return result, nil
 }
 
-// begin takes a landing worktree and prepares it. The same files are checked by one verification at
-// a time.
+// begin takes a landing worktree and prepares it. Only one verification at a time checks the same
+// files.
 func (j *job) begin(ctx context.Context) (err error) {
 	unlock, err := j.same.Lock(ctx, j.subject.Repo.Fingerprint+" "+j.tree)
 	if err != nil {
@@ -115,8 +115,8 @@ func (t *tree) environ(env []string) []string {
 	return append(append([]string{}, env...), "PWD="+t.path, t.mark)
 }
 
-// run runs a check until it passes, as often as it may. Each time the worktree is as the commit has
-// it.
+// run runs a check until it passes, as often as its retries allow. Before each try it restores the
+// files of the commit.
 func (j *job) run(ctx context.Context, c *agency.Check) (*agency.CheckResult, error) {
 	var random [10]byte
 	j.Random(random[:])
@@ -166,7 +166,7 @@ func (j *job) once(ctx context.Context, c *agency.Check, result *agency.CheckRes
 	return nil
 }
 
-// note writes why a check did not run where its output would be.
+// note writes why a check did not run into the file for its output.
 func note(result *agency.CheckResult) error {
 	return os.WriteFile(result.Log, []byte("agency: check "+result.Reason+"\n"), 0o600)
 }

@@ -17,8 +17,8 @@ type Checks struct {
 	plan     *supervisor.CheckPlan // nil when the branch has none
 }
 
-// ChecksAt returns the checks of a branch at a commit. The errors are those of Projects.PlanChecks;
-// a branch without checks passes everything.
+// ChecksAt returns the checks of a branch at a commit. The errors are those of Projects.PlanChecks.
+// For a branch without checks everything passes.
 func (v *Verifier) ChecksAt(ctx context.Context, repo agency.Repo, target, commit string) (*Checks, error) {
 	c := &Checks{verifier: v, subject: Subject{Repo: repo, Target: target, TargetCommit: commit, Merged: true}}
 	var err error
@@ -55,8 +55,7 @@ func (c *Checks) Guard(ctx context.Context, from, to string) error {
 }
 
 // Judge returns the verdicts on a commit, in the order of the configuration, from the record or by
-// running the checks. No run is flagged. env is that of the checks, without variables that match
-// deny.
+// running the checks. It flags no run. The checks get env, without variables that match deny.
 func (c *Checks) Judge(ctx context.Context, commit string, again bool, env, deny []string) ([]agency.CheckResult, error) {
 	if c.plan == nil {
 		return []agency.CheckResult{}, nil
@@ -67,8 +66,7 @@ func (c *Checks) Judge(ctx context.Context, commit string, again bool, env, deny
 	return c.verifier.Check(ctx, &subject, c.plan, &Request{NoCache: again, Env: env, Deny: deny, Warn: warn})
 }
 
-// Blame records verdicts of Judge as those on the work of a run. With flag, it flags the run for
-// them.
+// Blame records verdicts of Judge for the work of a run. With flag, it flags the run for them.
 func (c *Checks) Blame(ctx context.Context, run agency.RunID, source string, verdicts []agency.CheckResult, flag bool) error {
 	for i := range verdicts {
 		verdict := verdicts[i]

@@ -8,17 +8,17 @@ import (
 )
 
 // Known returns what is known of the checks of a target for the commit of a subject, in the order
-// of the configuration, and runs nothing. env is the caller's environment and deny what no check
-// gets of it: a verdict holds for one environment. Without a commit, as for work that conflicts, no
-// check has run. inTheWay is why the commit may not land, as Pass would say it; nil when the checks
-// are only still to run. A target without checks has none.
+// of the configuration, and runs nothing. env is the caller's environment and deny names what no
+// check gets of it: a verdict holds for one environment. Without a commit, as for work that
+// conflicts, no check has run. inTheWay is the error of Pass that already forbids the landing; it
+// is nil when checks only have to run. A target without checks has none.
 func (v *Verifier) Known(ctx context.Context, s *Subject, env, deny []string) (checks []agency.KnownCheck, inTheWay, err error) {
 	checks = []agency.KnownCheck{}
 	plan, err := v.Projects.PlanChecks(ctx, s.Repo, s.Target, s.TargetCommit)
 	switch {
 	case agency.IsCode(err, agency.CodeNoChecks):
 		return checks, nil, nil
-	case err != nil: // nothing lands before that is settled
+	case err != nil: // nothing lands before this error is solved
 		return checks, err, nil
 	}
 	treeHash := ""
@@ -57,7 +57,7 @@ func (v *Verifier) Known(ctx context.Context, s *Subject, env, deny []string) (c
 	return checks, inTheWay, nil
 }
 
-// know fills in what is known for a key.
+// know fills in what is known about a key.
 func (v *Verifier) know(ctx context.Context, key agency.CheckKey, known *agency.KnownCheck) error {
 	if v.running.has(key) {
 		known.State = agency.CheckRunning

@@ -14,12 +14,12 @@ import (
 	"agency/internal/plain"
 )
 
-// youngest is the age below which no log is collected: a check may still write it.
+// youngest is the minimum age of a log that is collected: a check may still write a younger one.
 const youngest = 24 * time.Hour
 
-// Collect returns how many logs of checks, of how many bytes, were last written longer ago than a
-// duration, and at least a day, and are of no newest verdict on the work of a run that is not
-// removed. With apply it removes them; the verdicts stay.
+// Collect returns the number and the size of logs of checks that were last written longer ago than
+// olderThan, and at least a day ago. It leaves out the logs of the newest verdicts on the work of
+// runs that are not removed. With apply it removes the logs; the verdicts stay.
 func (v *Verifier) Collect(ctx context.Context, olderThan time.Duration, apply bool) (logs int, bytes int64, err error) {
 	shown, err := v.Store.ShownLogs(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (v *Verifier) Collect(ctx context.Context, olderThan time.Duration, apply b
 	return logs, bytes, nil
 }
 
-// logLimit is the most of a log that is read, in bytes.
+// logLimit is how much of a log is read at most, in bytes.
 const logLimit = 1 << 20
 
 // Log returns the newest result of a check on the work of a run, and at most limit bytes of the end
@@ -102,7 +102,7 @@ func (v *Verifier) Failed(ctx context.Context, run agency.RunID, source string, 
 	return nil, "", nil
 }
 
-// tail returns the end of a file. A file that is gone is empty.
+// tail returns the end of a file. A missing file counts as empty.
 func tail(path string, limit int64) (text string, more bool, err error) {
 	if limit <= 0 || limit > logLimit {
 		limit = logLimit

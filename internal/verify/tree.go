@@ -17,7 +17,7 @@ import (
 )
 
 // tree is a landing worktree of a repository: a place where checks run, one verification after the
-// other. What git ignores stays in it, so that builds are warm.
+// other. Files that git ignores stay in it, so that builds are fast.
 type tree struct {
 	*Verifier
 	repo agency.Repo
@@ -66,7 +66,7 @@ func (v *Verifier) treeNames() ([]string, error) {
 	return names, err
 }
 
-// numbered returns the name of a landing worktree: the first one has that of the repository.
+// numbered returns the name of a landing worktree. The first one has the name of the repository.
 func numbered(fingerprint string, number int) string {
 	if number == 0 {
 		return fingerprint
@@ -83,10 +83,10 @@ func (v *Verifier) treeOf(repo agency.Repo, name string) *tree {
 // treesFolder is the folder of the landing worktrees in the data root.
 const treesFolder = "landing"
 
-// endGrace is how long what an earlier verification left gets to end.
+// endGrace is how long the processes of an earlier verification get to end.
 const endGrace = 5 * time.Second
 
-// end ends what a verification left that was killed with its daemon.
+// end ends the processes of a verification that was killed with its daemon.
 func (t *tree) end(ctx context.Context) error {
 	left, err := t.EndTree(ctx, []string{t.mark}, endGrace)
 	if err == nil && left > 0 {
@@ -95,7 +95,7 @@ func (t *tree) end(ctx context.Context) error {
 	return err
 }
 
-// prepare makes the worktree if it is not there, or not git's.
+// prepare makes the worktree if it does not exist, or git does not know it.
 func (t *tree) prepare(ctx context.Context, commit string) error {
 	if err := t.end(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (t *tree) prepare(ctx context.Context, commit string) error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return err
 	}
-	if err := t.Git.RemoveWorktree(ctx, t.repo, t.path); err != nil { // what a crash left
+	if err := t.Git.RemoveWorktree(ctx, t.repo, t.path); err != nil { // left by a crash
 		return err
 	}
 	if err := t.Git.AddDetached(ctx, t.repo, t.path, commit, t.mark); err != nil {

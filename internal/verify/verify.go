@@ -1,5 +1,5 @@
 // Package verify runs the checks of a repository on exactly one commit, in a worktree of its own,
-// and remembers the verdicts, so that nothing identical runs twice.
+// and remembers the verdicts, so that the same check never runs twice on the same files.
 package verify
 
 import (
@@ -95,7 +95,7 @@ type Deps struct {
 // Verifier runs checks. All methods may be called from several goroutines.
 type Verifier struct {
 	Deps
-	same    keyed.Locks // on the checks of files, by repository and tree
+	same    keyed.Locks // held during the checks of files, by repository and tree
 	trees   places
 	running running
 }
@@ -108,9 +108,9 @@ type Request struct {
 	Run         string // reference
 	Into        string // the branch whose checks count; empty is the one in which the work would land
 	Merged      bool   // check the work as merged with the branch
-	Uncommitted bool   // include what is not committed
+	Uncommitted bool   // include uncommitted work
 	Check       string // only this one; empty is all
-	NoCache     bool   // run checks whose verdicts are known
+	NoCache     bool   // run checks again whose verdicts are known
 	Approve     bool   // the user accepts changed checks
 	Env         []string
 	Deny        []string // patterns of variables that no check gets
@@ -132,7 +132,7 @@ func (v *Verification) Passed() bool {
 	return !slices.ContainsFunc(v.Checks, func(c agency.CheckResult) bool { return c.Verdict != agency.CheckPassed })
 }
 
-// Verify checks the work of a run. Verdicts that do not pass are no error: the run is then flagged,
+// Verify checks the work of a run. A check that does not pass is not an error: it flags the run,
 // until a later verification passes. The errors are E_UNCOMMITTED, E_MERGE_CONFLICT,
 // E_APPROVAL_REQUIRED when the work changes files that decide what runs, and those of
 // Projects.PlanChecks.
@@ -204,13 +204,13 @@ func (v *Verifier) Pass(ctx context.Context, s *Subject, req *Request) error {
 	return nil
 }
 
-// notPassed is the error for a check that does not pass on what would land.
+// notPassed returns the error for a check that does not pass on what would land.
 func notPassed(r *agency.Run, target string, code agency.Code, check, reason string) error {
 	return agency.Errorf(code, "the check %s of %s does not pass on what would land: %s", check, target, reason).
 		WithHint("its output: agency verify %s --log %s; to land it all the same: --no-verify", r.Ref(), plain.ShellWord(check))
 }
 
-// mark flags a run whose checks do not pass, and takes the flag back when all of them do.
+// mark flags a run whose checks do not pass, and removes the flag when all of them pass.
 func (v *Verifier) mark(ctx context.Context, done *Verification, all bool) error {
 	for i := range done.Checks {
 		if c := &done.Checks[i]; c.Verdict != agency.CheckPassed {
@@ -223,7 +223,7 @@ func (v *Verifier) mark(ctx context.Context, done *Verification, all bool) error
 	return v.Marks.UnflagChecks(ctx, done.Run.ID)
 }
 
-// only returns the one check of a name. An unknown name is E_CHECK_NOT_FOUND.
+// only returns the check with a name. An unknown name is E_CHECK_NOT_FOUND.
 func only(plan *supervisor.CheckPlan, name string) ([]agency.Check, error) {
 	names := []string{}
 	for i := range plan.Project.Checks {
@@ -239,7 +239,7 @@ func only(plan *supervisor.CheckPlan, name string) ([]agency.Check, error) {
 	return nil, err.WithHint("its checks are %s", strings.Join(names, ", "))
 }
 
-// Subject is what is checked: one commit, by the checks of a branch.
+// Subject is what is checked: one commit, with the checks of a branch.
 type Subject struct {
 	Run          agency.RunID // whose work it is; empty for none
 	Repo         agency.Repo
@@ -250,7 +250,7 @@ type Subject struct {
 	Merged       bool // Commit is the source merged with the target
 }
 
-// subject finds what is to be checked.
+// subject finds out what to check.
 func (v *Verifier) subject(ctx context.Context, r *agency.Run, req *Request) (*Subject, error) {
 	repo, err := v.Repos.Of(ctx, r)
 	if err != nil {
@@ -308,7 +308,7 @@ func (v *Verifier) guard(ctx context.Context, repo agency.Repo, plan *supervisor
 }
 
 // Check returns the verdicts of all checks of a plan on the commit of a subject, and records them.
-// Known verdicts that last are not found again.
+// It takes known verdicts that last from the record.
 func (v *Verifier) Check(ctx context.Context, s *Subject, plan *supervisor.CheckPlan, req *Request) ([]agency.CheckResult, error) {
 	treeHash, err := v.Git.Tree(ctx, s.Repo, s.Commit)
 	if err != nil {
