@@ -63,8 +63,8 @@ func (s *alerts) Alerts(ctx context.Context, f agency.AlertFilter) ([]agency.Ale
 	return alerts, problem("read alerts from", s.db.path, err)
 }
 
-// Snoozed returns the runs whose open alerts were all put off or acknowledged, at least one of them
-// put off, each with the time when the first one notifies again.
+// Snoozed returns the runs whose open alerts were all postponed or acknowledged, at least one of
+// them postponed, each with the time when the first one notifies again.
 func (s *alerts) Snoozed(ctx context.Context) (map[agency.RunID]time.Time, error) {
 	rows, err := s.db.query(ctx, `SELECT run_id, min(snoozed_until_ms) FROM alerts
 		WHERE run_id IS NOT NULL AND resolved_at_ms IS NULL AND acked_at_ms IS NULL
@@ -87,9 +87,9 @@ func (s *alerts) Snoozed(ctx context.Context) (map[agency.RunID]time.Time, error
 	return snoozed, problem("read alerts from", s.db.path, err)
 }
 
-// OpenAlert adds an episode with its event and fills in its Seq. The same episode is not added
-// again: of a run, and a session's failure, open or not; anything else of a session, and of the
-// machine, while it is open.
+// OpenAlert adds an episode with its event and fills in its Seq. It does not add the same episode
+// again. The episode of a run, and a session's failure, count even when they are over; all others
+// of a session, and those of the machine, only while they are open.
 func (s *alerts) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, err error) {
 	err = s.db.write(ctx, "open alert in", func(tx *transaction) error {
 		recipients, err := list(a.Recipients)
@@ -114,8 +114,8 @@ func (s *alerts) OpenAlert(ctx context.Context, a *agency.Alert) (added bool, er
 	return added && err == nil, err
 }
 
-// alertDraft is the event about an alert, with one more value. Like all events of a session, those
-// of its alerts have the session's id.
+// alertDraft returns the event about an alert, with one more value. Like all events of a session,
+// the events of its alerts have the session's id.
 func alertDraft(a *agency.Alert, event agency.EventType, key string, value any) agency.EventDraft {
 	data := map[string]any{"alert": a.ID, "msg_type": a.Kind, key: value}
 	if a.Session != "" {
@@ -190,8 +190,8 @@ func (tx *transaction) changeAlert(ctx context.Context, id string, change func(a
 
 // WatchedRuns returns the runs that a watchdog must check when it starts: those that are not final,
 // those that are in a landing queue, removed or not, and those whose end could need action. It does
-// not check whether an alert reported that end: an alert may be over because the run was not watched
-// for a while, or be about another cause.
+// not check whether an alert reported that end: an alert may be over because the run was not
+// watched for a while, or be about another cause.
 func (s *alerts) WatchedRuns(ctx context.Context) ([]agency.RunID, error) {
 	rows, err := s.db.readers.QueryContext(ctx, `SELECT r.id FROM runs r JOIN attempts a ON a.run_id = r.id AND a.number = r.attempt
 		WHERE r.removed_at_ms IS NULL AND a.state IN ('queued', 'running')

@@ -26,15 +26,15 @@ func (s *alerts) WatchedSessions(ctx context.Context) ([]agency.SessionID, error
 	return ids, problem("read sessions from", s.db.path, err)
 }
 
-// OpenedSeq returns the number before the event by which the oldest open alert of a session was
-// opened that a turn of the session could end: not a failure's, which stays. Without one it is the
-// number of the newest event.
+// OpenedSeq returns the number before the event that opened the oldest open alert of a session. It
+// ignores alerts about failures, which no change of the session ends. Without such an alert it is
+// the number of the newest event.
 func (s *alerts) OpenedSeq(ctx context.Context) (int64, error) {
 	var oldest string
 	err := s.db.readers.QueryRowContext(ctx, `SELECT id FROM alerts WHERE session IS NOT NULL AND resolved_at_ms IS NULL AND kind <> 'session.failed'
 		ORDER BY seq LIMIT 1`).Scan(&oldest)
 	var seq int64
-	if err == nil { // from the newest back, because the record may be long
+	if err == nil { // from the newest event backwards, because the record may be long
 		err = s.db.readers.QueryRowContext(ctx, `SELECT seq - 1 FROM events WHERE type = 'alert.opened' AND data ->> '$.alert' = ?
 			ORDER BY seq DESC LIMIT 1`, oldest).Scan(&seq)
 	}
@@ -70,8 +70,8 @@ func (s *alerts) SessionTurns(ctx context.Context, since int64) (turns []agency.
 }
 
 // Troubled returns a session with those of its agents that failed or wait in the queue with an
-// error, and whether another session took over from it. All is of one moment. None is
-// E_SESSION_NOT_FOUND.
+// error, and whether another session took over from it, all from the same moment. A missing session
+// is E_SESSION_NOT_FOUND.
 func (s *alerts) Troubled(ctx context.Context, id agency.SessionID) (session *agency.Session, agents []agency.SessionAgent, retried bool, err error) {
 	session, agents, retried, err = s.troubled(ctx, id)
 	if err != nil {

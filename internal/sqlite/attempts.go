@@ -41,8 +41,9 @@ func attemptDest(a *agency.Attempt) []any {
 	}
 }
 
-// insertAttempt adds an attempt. It keeps a given time of creation, in whole milliseconds as the store
-// has them, since the first contract of the attempt carries it; one without is created now.
+// insertAttempt adds an attempt. It keeps a given time of creation, in whole milliseconds like all
+// times in the store, since the first contract of the attempt has it too; without one, the attempt
+// is created now.
 func (tx *transaction) insertAttempt(ctx context.Context, id agency.RunID, a *agency.Attempt) error {
 	if a.CreatedAt.IsZero() {
 		a.CreatedAt = tx.now

@@ -14,8 +14,8 @@ import (
 // BackupFolder is where a store is backed up before its schema changes, beside its file.
 const BackupFolder = "backups"
 
-// BackupName is the name of a backup that agency makes by itself. By their names backups are in the
-// order in which they were made.
+// BackupName returns the name of an automatic backup. Sorted by name, backups are in the order in
+// which they were made.
 func BackupName(at time.Time, suffix string) string {
 	return "agency-" + at.UTC().Format("20060102T150405.000Z") + suffix + ".db"
 }

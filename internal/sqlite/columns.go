@@ -82,8 +82,8 @@ func columns(list string) int { return strings.Count(list, ",") + 1 }
 // marks returns n parameters: "?, ?, ?".
 func marks(n int) string { return strings.Repeat(", ?", n)[2:] }
 
-// Times are stored as whole milliseconds: the driver would write a time.Time as text, monotonic
-// clock included.
+// Times are stored as whole milliseconds: the driver would write a time.Time as text, including its
+// monotonic reading.
 
 func millis(t *time.Time) any {
 	if t == nil || t.IsZero() {
@@ -225,8 +225,8 @@ func toResources(to *agency.Resources) column {
 	})
 }
 
-// agentState returns an agent's state as JSON; it is null for an attempt of which nothing is known, as most
-// are.
+// agentState returns an agent's state as JSON. It is null for an attempt of which nothing is known,
+// as for most.
 func agentState(s *agency.AgentState) (any, error) {
 	if len(s.Sources) == 0 && s.Offset == 0 && s.Turn == "" && len(s.Todos) == 0 && s.PromptAt.IsZero() && s.Reported == nil && s.ReportsOffset == 0 {
 		return nil, nil

@@ -42,8 +42,8 @@ func (s *landings) AddComments(ctx context.Context, run agency.RunID, comments [
 	return err
 }
 
-// MoveComments gives those of the numbered comments of a run that have one of the states from
-// another one, with the event, and returns them.
+// MoveComments changes the state of those of the numbered comments of a run that have one of the
+// states from, with the event, and returns them.
 func (s *landings) MoveComments(ctx context.Context, run agency.RunID, numbers []int, from []agency.CommentState, to agency.CommentState) ([]agency.LineComment, error) {
 	var moved []agency.LineComment
 	err := s.db.write(ctx, "change comments in", func(tx *transaction) error {

@@ -88,7 +88,8 @@ func interrupted(err error) bool {
 	return errors.Is(err, sql.ErrTxDone) || errors.As(err, &sqlErr) && sqlErr.Code() == codes.SQLITE_INTERRUPT
 }
 
-// conflict returns which uniqueness a write of the run broke; other errors pass unchanged.
+// conflict returns the error for the unique value that a write of the run repeats; other errors
+// pass unchanged.
 func conflict(err error, r *agency.Run) error {
 	var sqlErr *driver.Error
 	if !errors.As(err, &sqlErr) || sqlErr.Code() != codes.SQLITE_CONSTRAINT_UNIQUE {

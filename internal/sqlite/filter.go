@@ -23,7 +23,7 @@ func (s *runs) Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error) 
 }
 
 // List is Runs for long lists: the runs themselves are shared with other results too, so do not
-// write to them or to the slice. A list that was asked for before costs nothing until something is
+// write to them or to the slice. Asking for the same list again costs nothing until something is
 // written.
 func (s *runs) List(ctx context.Context, f agency.Filter) ([]*agency.Run, error) {
 	facts := s.db.unwritten.all()

@@ -40,9 +40,9 @@ func (s *landings) CreateLanding(ctx context.Context, l *agency.Landing) error {
 	return err
 }
 
-// SettleLanding gives a landing another state than LandingMoving, and the reason where it failed,
-// with the event; an empty event is none. It returns the landing, with the time of the change as
-// EndedAt. The second time it writes nothing.
+// SettleLanding gives a landing another state than LandingMoving, and the reason when it failed,
+// with the event; an empty event means none. It returns the landing, with the time of the change as
+// EndedAt. A second call writes nothing.
 func (s *landings) SettleLanding(ctx context.Context, id agency.LandingID, state agency.LandingState, reason string, event agency.EventType) (*agency.Landing, error) {
 	var l agency.Landing
 	err := s.db.write(ctx, "change landing in", func(tx *transaction) error {
@@ -70,7 +70,7 @@ func (s *landings) SettleLanding(ctx context.Context, id agency.LandingID, state
 	return &l, nil
 }
 
-// CleanedUp records that nothing is left to be removed because of a landing.
+// CleanedUp records that nothing is left to remove because of a landing.
 func (s *landings) CleanedUp(ctx context.Context, id agency.LandingID) error {
 	return s.db.write(ctx, "change landing in", func(tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `UPDATE landings SET cleanup = 0 WHERE id = ?`, string(id))
@@ -78,7 +78,7 @@ func (s *landings) CleanedUp(ctx context.Context, id agency.LandingID) error {
 	})
 }
 
-// LandingsToCleanUp returns the landings of which the run is still to be removed, the oldest first.
+// LandingsToCleanUp returns the landings whose run is still to be removed, the oldest first.
 func (s *landings) LandingsToCleanUp(ctx context.Context) ([]agency.Landing, error) {
 	return s.query(ctx, `SELECT `+landingColumns+` FROM landings WHERE cleanup = 1 AND state = 'landed' ORDER BY seq`)
 }
@@ -101,8 +101,8 @@ func (s *landings) Landings(ctx context.Context, run agency.RunID) ([]agency.Lan
 	return s.query(ctx, `SELECT `+landingColumns+` FROM landings WHERE run_id = ? ORDER BY seq`, string(run))
 }
 
-// LandedIn returns the newest landings in a repository that were not taken back, the newest first;
-// at most that many.
+// LandedIn returns the newest landings in a repository that were not taken back, the newest first,
+// and at most the given number.
 func (s *landings) LandedIn(ctx context.Context, fingerprint string, most int) ([]agency.Landing, error) {
 	return s.query(ctx, `SELECT `+landingColumns+` FROM landings WHERE state = 'landed' AND run_id IN (SELECT id FROM runs WHERE repo = ?)
 		ORDER BY seq DESC LIMIT ?`, fingerprint, most)

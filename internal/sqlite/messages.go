@@ -317,8 +317,8 @@ func (tx *transaction) messageIDs(ctx context.Context, query string, args ...any
 	})
 }
 
-// clearInbox acknowledges the messages to the user that a condition chooses, because what they tell
-// of is over. The inboxes of runs keep theirs: an agent may not have seen them.
+// clearInbox acknowledges the messages to the user that a condition chooses, because their subject
+// is over. The inboxes of runs keep theirs: an agent may not have read them.
 func (tx *transaction) clearInbox(ctx context.Context, which string, args ...any) error {
 	_, err := tx.ExecContext(ctx, `UPDATE deliveries SET acked_at_ms = ?, delivered_at_ms = coalesce(delivered_at_ms, ?)
 		WHERE recipient = ? AND acked_at_ms IS NULL AND dead = '' AND message IN (SELECT seq FROM messages WHERE `+which+`)`,

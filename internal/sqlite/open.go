@@ -54,7 +54,7 @@ type database struct {
 	readers *sql.DB
 	copier  *sql.DB                // one connection that copies the store; open from the beginning, so that it has the files even when they are deleted
 	files   map[string]fs.FileInfo // that the connections have, by their paths
-	room    sync.Mutex             // guards kept and noRoom: whether the log's room is there, and why not
+	room    sync.Mutex             // guards kept and noRoom: whether the room for the log is reserved, and why not
 	kept    bool
 	noRoom  error
 	// selectRun, prepared for each.
@@ -83,16 +83,16 @@ type database struct {
 const (
 	readerConns = 4
 	busyTimeout = 5 * time.Second // how long a locked file is waited for
-	// migrateTimeout is how long the update of the schema waits for a locked file: whoever holds it may
-	// be copying all of it before the same update.
+	// migrateTimeout is how long the update of the schema waits for a locked file: the process that
+	// holds it may be copying all of it before the same update.
 	migrateTimeout = time.Minute
 )
 
 // setting is one pragma and the value that it must have.
 type setting struct{ pragma, value string }
 
-// settings are what a connection is opened with. Opening ignores a misspelt one, so each is read
-// back.
+// writerSettings returns what the writer's connection is opened with. Opening ignores a misspelt
+// setting, so each is read back.
 func writerSettings() []setting {
 	return []setting{timeout(), {"foreign_keys", "1"}, {"synchronous", "2"}} // 2 is FULL
 }
@@ -221,11 +221,11 @@ func unlocked(ctx context.Context, atMost time.Duration, try func() error) error
 	}
 }
 
-// Close writes everything back into the one file and closes it. It may be called twice. Calls that
-// are still under way end first or fail.
+// Close writes everything back into the one file and closes it. It may be called twice. Calls in
+// progress end first or fail.
 func (s *database) Close() error {
-	// The writer goes last: the last connection to leave merges the log into the file, and a reader
-	// cannot.
+	// The writer is closed last: the last connection merges the log into the file, which a reader
+	// cannot do.
 	return problem("close", s.path, errors.Join(s.copier.Close(), s.readers.Close(), s.writer.Close()))
 }
 
@@ -259,7 +259,7 @@ func prepareFile(path string) error {
 
 // dsn returns the connection string of a process that has the file to itself: others cannot open
 // it, and the index of the log is in memory, where it needs no room on a disk. The path is escaped,
-// so that a "?" or "%" in it is no parameter.
+// so that a "?" or "%" in it does not begin a parameter.
 func dsn(path, mode string, settings []setting) string {
 	return dsnOf(path, url.Values{"mode": {mode}, "vfs": {"unix-excl"}, "_txlock": {"immediate"}}, settings)
 }

@@ -65,9 +65,9 @@ func (s *messages) AddDispatches(ctx context.Context, n *agency.Notice, channels
 	})
 }
 
-// NextDispatch is a channel's next dispatch; nil when none waits. Of what is due by now, and of
-// what is put off beyond latest, which counts as due, the one that was tried least comes first, so
-// that one that never succeeds keeps no other from its first try.
+// NextDispatch returns a channel's next dispatch; nil when none waits. It considers those that are
+// due by now, and those that are postponed beyond latest, which count as due. The one with the
+// fewest tries comes first, so that one that never succeeds delays no other's first try.
 func (s *messages) NextDispatch(ctx context.Context, channel string, now, latest time.Time) (*agency.Dispatch, error) {
 	found, err := s.dispatches(ctx, `channel = ? AND `+waiting+` ORDER BY max(iif(due_at_ms > ?, 0, due_at_ms), ?), tries, seq LIMIT 1`,
 		channel, latest.UnixMilli(), now.UnixMilli())
@@ -78,7 +78,7 @@ func (s *messages) NextDispatch(ctx context.Context, channel string, now, latest
 }
 
 // RecordDispatch writes the state of a dispatch, with the event notice.sent or notice.dead when
-// that settles it. One that is settled stays as it is.
+// that settles it. A settled dispatch stays as it is.
 func (s *messages) RecordDispatch(ctx context.Context, d *agency.Dispatch) error {
 	return s.db.write(ctx, "write outbox of", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `UPDATE outbox SET tries = ?, due_at_ms = ?, sent_at_ms = ?, failed_at_ms = ?, error = ?, dead_at_ms = ?
@@ -167,7 +167,7 @@ func (s *messages) Dispatches(ctx context.Context, noticeID string) ([]agency.Di
 	return s.dispatches(ctx, `notice_id = ? ORDER BY channel`, noticeID)
 }
 
-// DeadDispatches returns the newest of what was given up, newest first.
+// DeadDispatches returns the newest dispatches that were given up, newest first.
 func (s *messages) DeadDispatches(ctx context.Context, limit int) ([]agency.Dispatch, error) {
 	return s.dispatches(ctx, `dead_at_ms IS NOT NULL ORDER BY dead_at_ms DESC, seq DESC LIMIT ?`, atMost(limit))
 }

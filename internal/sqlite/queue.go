@@ -56,9 +56,9 @@ func (s *queues) AddQueueEntry(ctx context.Context, e *agency.QueueEntry) error 
 	return err
 }
 
-// ChangeQueueEntries lets change edit each of some entries of which it is true that they have not
-// left their queue, and writes those that differ, each with the event queue.changed. An entry for
-// which change returns false stays as it is. The result is what the record has of them, in order.
+// ChangeQueueEntries lets change edit each of the entries that have not left their queue, and
+// writes those that differ, each with the event queue.changed. When change returns false, the entry
+// stays as it is. The result is the recorded entries, in order.
 func (s *queues) ChangeQueueEntries(ctx context.Context, seqs []int64, change func(e *agency.QueueEntry) bool) ([]agency.QueueEntry, error) {
 	var all []agency.QueueEntry
 	err := s.db.write(ctx, "change a queue in", func(tx *transaction) error {
@@ -91,7 +91,7 @@ func (s *queues) ChangeQueueEntries(ctx context.Context, seqs []int64, change fu
 
 // QueueEntries returns entries in the order of their queues.
 func (s *queues) QueueEntries(ctx context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error) {
-	if !s.db.queued.Load() { // the watchdog asks at each look at a run
+	if !s.db.queued.Load() { // the watchdog asks each time that it checks a run
 		return []agency.QueueEntry{}, nil
 	}
 	where, args := []string{"true"}, []any{}

@@ -108,17 +108,17 @@ func (tx *transaction) insertRun(ctx context.Context, r *agency.Run, spec []byte
 }
 
 // ChangeRun lets change edit a run and its newest attempt, and writes the result with the events
-// that it returns, all or nothing. No other change comes in between; change must not call the
+// that it returns, all or nothing. No other change happens in between; change must not call the
 // store. An event run.step marks the step as done. To begin a new attempt, change sets r.Attempt to
-// it, with the next number. An error of change is returned as it is and nothing is written; nor is
-// anything when there is no news and nothing is different. Id, order, times of creation and the
+// it, with the next number. An error of change is returned as it is, and nothing is written.
+// Without events and differences nothing is written either. Id, order, times of creation and the
 // repository's place stay as they are, whatever change does to them. A run that does not exist is
-// E_RUN_NOT_FOUND. The run returned is the one that is now stored.
+// E_RUN_NOT_FOUND. ChangeRun returns the run as it is stored now.
 func (s *runs) ChangeRun(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, false, change)
 }
 
-// changeRun is ChangeRun, or with keep RecordFact.
+// changeRun is ChangeRun or, with keep, RecordFact.
 func (s *runs) changeRun(ctx context.Context, id agency.RunID, keep bool, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	s.db.unwritten.turn.Lock()
 	defer s.db.unwritten.turn.Unlock()
@@ -184,8 +184,8 @@ func (s *runs) keepFact(r *agency.Run, drafts []agency.EventDraft) {
 	r.Unrecorded = true
 }
 
-// followChange writes the events of a changed run, and drops the messages of one that was there
-// before and is removed now.
+// followChange writes the events of a changed run. When the run has just been removed, it also
+// drops its messages.
 func (tx *transaction) followChange(ctx context.Context, r *agency.Run, there bool, drafts []agency.EventDraft) error {
 	if err := tx.appendChange(ctx, r.ID, r.Attempt.Number, drafts); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (tx *transaction) followChange(ctx context.Context, r *agency.Run, there bo
 	return nil
 }
 
-// writeFact writes the state of a run that could not be written at its time.
+// writeFact writes the state of a run that could not be written earlier.
 func (tx *transaction) writeFact(ctx context.Context, r *agency.Run, as record, kept fact) error {
 	if err := tx.updateRun(ctx, r.ID, r, as, r.Attempt.Number); err != nil {
 		return err
@@ -228,18 +228,18 @@ func (rec record) equal(other record) bool {
 	return slices.Equal(rec.run, other.run) && slices.Equal(rec.attempt, other.attempt)
 }
 
-// later is the time of a change: after that of the one before, even within a millisecond or when
+// later is the time of a change: after that of the change before, even within a millisecond or when
 // the clock goes back.
 const later = `max(?, updated_at_ms + 1)`
 
-// What every change of a run writes is prepared once: parsing takes longer than running it.
+// The statements of every change of a run are prepared once: parsing takes longer than executing.
 var (
 	updateRun = `UPDATE runs SET (` + runColumns + `, updated_at_ms) = (` + marks(columns(runColumns)) + `, ` + later + `) WHERE id = ?`
 
 	updateAttempt = `UPDATE attempts SET (` + attemptColumns + `) = (` + marks(columns(attemptColumns)) + `) WHERE run_id = ? AND number = ?`
 )
 
-// updateRun writes the record of r, whose newest attempt was number newest until now.
+// updateRun writes the record of r. newest is the number of its newest attempt so far.
 func (tx *transaction) updateRun(ctx context.Context, id agency.RunID, r *agency.Run, rec record, newest int) error {
 	_, err := tx.exec(ctx, tx.db.writerUpdateRun, append(rec.run, tx.now.UnixMilli(), string(id))...)
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *runs) Run(ctx context.Context, id agency.RunID) (*agency.Run, error) {
 	return &r, nil
 }
 
-// selectRun is prepared once for each pool: to parse it takes longer than to run it.
+// selectRun is prepared once for each pool: parsing it takes longer than executing it.
 const selectRun = selectRuns + `WHERE r.id = ?`
 
 func readRun(ctx context.Context, selectRun *sql.Stmt, id agency.RunID) (agency.Run, error) {

@@ -22,7 +22,7 @@ func scanTimer(row scanner) (agency.Timer, error) {
 	return t, err
 }
 
-// Timers returns all timers by their names, those that ended by themselves too.
+// Timers returns all timers by their names, including those that ended by themselves.
 func (s *messages) Timers(ctx context.Context) ([]agency.Timer, error) {
 	rows, err := s.db.query(ctx, `SELECT `+timerColumns+` FROM timers ORDER BY name`)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *messages) Timers(ctx context.Context) ([]agency.Timer, error) {
 	return timers, problem("read timers from", s.db.path, err)
 }
 
-// PutTimer adds a timer in the place of the one with its name, with its event, and fills in its
-// Seq. The name of an active timer of another owner is E_NAME_EXISTS, except for the user.
+// PutTimer adds a timer, replacing one with its name, with its event, and fills in its Seq. The
+// name of an active timer of another owner is E_NAME_EXISTS, except for the user.
 func (s *messages) PutTimer(ctx context.Context, t *agency.Timer) (replaced bool, err error) {
 	err = s.db.write(ctx, "start timer in", func(tx *transaction) error {
 		if err := tx.mayReplace(ctx, t); err != nil {
@@ -78,8 +78,8 @@ func (tx *transaction) mayReplace(ctx context.Context, t *agency.Timer) error {
 		WithHint("agency watchdog start --run %s --name OTHER", t.RunID)
 }
 
-// ChangeTimer lets change edit what a timer has done, and writes it. A timer that ends by that has
-// its event. It is false when the timer is not there any more, or another one has taken its name.
+// ChangeTimer lets change edit the progress of a timer, and writes it, with an event if the timer
+// ends by it. found is false when the timer no longer exists, or another one has taken its name.
 func (s *messages) ChangeTimer(ctx context.Context, seq int64, change func(t *agency.Timer)) (found bool, err error) {
 	err = s.db.write(ctx, "change timer in", func(tx *transaction) error {
 		t, err := scanTimer(tx.QueryRowContext(ctx, `SELECT `+timerColumns+` FROM timers WHERE seq = ?`, seq))

@@ -16,7 +16,8 @@ type transaction struct {
 	now      time.Time // whole milliseconds, as they are stored
 	appended bool
 	sessions bool // an event of a session was appended
-	// committed, if not nil, is called when it is durable, before any reader learns of it.
+	// committed, if not nil, is called when the transaction is durable, before any reader learns of
+	// it.
 	committed func()
 }
 

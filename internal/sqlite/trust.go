@@ -6,7 +6,7 @@ import (
 	"agency"
 )
 
-// Trusts reports whether a hash is trusted in a repository, and whether any is.
+// Trusts reports whether a hash is trusted in a repository, and whether any hash is.
 func (s *runs) Trusts(ctx context.Context, fingerprint, hash string) (trusted, any bool, err error) {
 	err = s.db.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM trust WHERE repo = ? AND hash = ?),
 		EXISTS (SELECT 1 FROM trust WHERE repo = ?)`, fingerprint, hash, fingerprint).Scan(&trusted, &any)
@@ -33,7 +33,7 @@ func (s *runs) GrantTrust(ctx context.Context, repo agency.Repo, hash string) er
 }
 
 // RevokeTrust takes back everything that was trusted in a repository, with the event trust.revoked,
-// and returns how much it was.
+// and returns the number of hashes.
 func (s *runs) RevokeTrust(ctx context.Context, repo agency.Repo) (revoked int, err error) {
 	err = s.db.write(ctx, "take back trust in", func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE repo = ?`, repo.Fingerprint)

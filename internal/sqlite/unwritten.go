@@ -48,8 +48,8 @@ func (u *unwritten) set(id agency.RunID, f *fact) {
 	}
 }
 
-// overlay puts facts in the place of those that the record has of runs. They are those from before
-// the record was read: what was written meanwhile is in both then, and never in neither.
+// overlay replaces the recorded states of runs by facts. The facts are those from before the record
+// was read: what was written meanwhile is in both then, and never in neither.
 func overlay(facts map[agency.RunID]fact, runs []agency.Run) {
 	for i := range runs {
 		overlayRun(facts, &runs[i])
@@ -62,14 +62,14 @@ func overlayRun(facts map[agency.RunID]fact, r *agency.Run) {
 	}
 }
 
-// RecordFact is ChangeRun for what is true of a run's attempt whether it can be written or not.
-// Where the disk takes nothing it is kept in memory: all readers get it, Run.Unrecorded marks it,
-// and it is written with the next change of the run or by WriteFacts. It is lost with this process.
+// RecordFact is ChangeRun for a fact that is true even if it cannot be written. When the disk
+// accepts no writes, the fact is kept in memory: all readers get it, Run.Unrecorded marks it, and
+// it is written with the next change of the run or by WriteFacts. It is lost with this process.
 func (s *runs) RecordFact(ctx context.Context, id agency.RunID, change func(r *agency.Run) ([]agency.EventDraft, error)) (*agency.Run, error) {
 	return s.changeRun(ctx, id, true, change)
 }
 
-// WriteFacts writes what RecordFact kept in memory, as far as the disk takes it.
+// WriteFacts writes what RecordFact kept in memory, as far as the disk accepts it.
 func (s *runs) WriteFacts(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(s.db.unwritten.all())) {
 		r, err := s.RecordFact(ctx, id, func(*agency.Run) ([]agency.EventDraft, error) { return nil, nil })

@@ -13,8 +13,8 @@ import (
 // means two things.
 type version struct{ seq, updated int64 }
 
-// memory keeps runs that were read, since most of a list is as it was at the last look. A version
-// cannot be stale: it is asked from the database each time.
+// memory keeps runs that were read, since most runs of a list have not changed since the last one.
+// A version cannot be stale: it is read from the database each time.
 type memory struct {
 	mu   sync.Mutex
 	runs map[int64]*agency.Run // by seq; they are never changed, only replaced
@@ -77,7 +77,7 @@ func (s *runs) runsOf(ctx context.Context, versions []version) ([]*agency.Run, e
 	return slices.DeleteFunc(runs, func(r *agency.Run) bool { return r == nil }), nil
 }
 
-// lists keeps the answers to the newest questions for runs. They are right until the next commit,
+// lists keeps the answers to the newest queries for runs. They are valid until the next commit,
 // whatever it writes.
 type lists struct {
 	mu   sync.Mutex
@@ -88,8 +88,8 @@ type lists struct {
 // mostLists is how many answers are kept.
 const mostLists = 8
 
-// recall returns the answer to a filter as of a count of commits, if it is known. While a commit is
-// under way none is: a reader may see what it wrote already.
+// recall returns the answer to a filter as of a count of commits, if it is known. During a commit
+// no answer is known: a reader may already see what the commit wrote.
 func (l *lists) recall(f agency.Filter, now uint64) ([]*agency.Run, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,6 +110,6 @@ func (l *lists) keep(f agency.Filter, now uint64, runs []*agency.Run) {
 	l.kept[f] = runs
 }
 
-// committing reports whether a commit was under way at a count of commits: it is counted before and
-// after.
+// committing reports whether a commit was in progress at a count of commits: each commit is counted
+// before and after.
 func committing(count uint64) bool { return count%2 == 1 }
