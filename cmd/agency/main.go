@@ -36,7 +36,7 @@ var version string
 func main() { os.Exit(run()) }
 
 func run() int {
-	dir, _ := os.Getwd() // empty when it is gone, which the commands report
+	dir, _ := os.Getwd() // empty when the folder is gone, which the commands report
 	exe, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agency: error: cannot find the program itself:", err)
@@ -84,7 +84,8 @@ func run() int {
 	return app.Main(ctx, os.Args[1:])
 }
 
-// part runs the program as one of the processes that agency itself starts, if the arguments say so.
+// part runs this program as one of the processes that agency itself starts, if the arguments ask
+// for that.
 func part(args []string) (status int, is bool) {
 	if len(args) == 3 && args[1] == "wrapper" {
 		// The wrapper handles its own signals.
@@ -127,7 +128,7 @@ func part(args []string) (status int, is bool) {
 // that spawned it.
 func runDaemon(ctx context.Context, cfg *config.Config, load func() (*config.Config, error), exe string) error {
 	report := daemon.Reporter()
-	left := limit.Leave() // of the run that started it, if one did
+	left := limit.Leave() // leaves the control group of the run that started it, if one did
 	d := &daemon.Daemon{
 		Config:  cfg,
 		Version: buildVersion(),

@@ -43,7 +43,7 @@ type Client struct {
 	Trace *trace.Trace
 	// Header is sent with each request; it may be nil.
 	Header http.Header
-	// Refuse, if not nil, is what every call returns: there is no way to a daemon from here.
+	// Refuse, if not nil, is the error of every call: no daemon can be reached from here.
 	Refuse error
 
 	http     http.Client
@@ -509,7 +509,7 @@ func (k Kind) timeout(req any) time.Duration {
 	return few
 }
 
-// replaceWait is how long a client leaves it to others to start the next daemon after a stop.
+// replaceWait is how long a client waits for others to start the next daemon after a stop.
 const replaceWait = 2 * time.Second
 
 // mostReplaced is how many daemons of another version a request replaces: a program of that version

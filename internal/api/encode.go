@@ -63,8 +63,7 @@ func escapeInvisible(text []byte) []byte {
 	return escaped
 }
 
-// indent appends JSON text to dst, indented as Encode does it. It does not check the text: what is
-// no JSON stays none.
+// indent appends JSON text to dst, indented as Encode does it. It does not check the text.
 func indent(dst, text []byte) []byte {
 	depth := 0
 	line := func() {

@@ -23,9 +23,9 @@ type RunRows struct {
 	total  int
 }
 
-// NewRunRows returns the response with these runs, each of which is only read until the next. They
-// have the fields with these names, or all when there are none. total is how many runs there are
-// when these are a part of them, else 0. E_USAGE: a run has no such field.
+// NewRunRows returns the response with these runs, each of which is only read until the next one.
+// They have the fields with these names, or all fields when there are no names. total is the number
+// of all runs when these are only a part of them, else 0. E_USAGE: a run has no such field.
 func NewRunRows(rows iter.Seq[*Run], fields []string, total int) (*RunRows, error) {
 	chosen := rowFields()
 	if len(fields) > 0 {
@@ -43,7 +43,7 @@ func NewRunRows(rows iter.Seq[*Run], fields []string, total int) (*RunRows, erro
 	return &RunRows{chosen, rows, total}, nil
 }
 
-// What is around the runs of a successful answer.
+// The text before and after the runs of a successful answer.
 const (
 	rowsBegin = `{"ok":true,"schema_version":1,"data":{"runs":[`
 	rowsTotal = `,"total":`

@@ -47,7 +47,7 @@ func readRows(body string, into *ListRunsResponse, spans *[]agency.Span) bool {
 	return text == rowsEnd
 }
 
-// readRow reads a run. order holds the fields of the rows before, in which this one has them too.
+// readRow reads a run. order holds the fields of the rows before, which this row has too.
 func readRow(text string, r *Run, order *[]*rowField) (rest string, ok bool) {
 	row := reflect.ValueOf(r).Elem()
 	for i := 0; ; i++ {
@@ -154,7 +154,7 @@ func readAny(text string, v reflect.Value) (string, bool) {
 	return text[dec.InputOffset():], true
 }
 
-// valueEnd returns where the value ends with which a text begins, if the text is JSON.
+// valueEnd returns the end of the value at the beginning of a text, if the text is JSON.
 func valueEnd(text string) int {
 	depth, inText := 0, false
 	for i := 0; i < len(text); i++ {

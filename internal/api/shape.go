@@ -14,8 +14,7 @@ import (
 const ShapeHeader = "Agency-Shape"
 
 // Shape returns a digest of the kind and the types of the operation or stream at a path: two
-// programs that return the same one understand each other. It returns "" for a path that is
-// neither.
+// programs with the same digest understand each other. It returns "" for any other path.
 func Shape(path string) string {
 	var kind Kind
 	var types []reflect.Type
@@ -41,7 +40,7 @@ func Shape(path string) string {
 	return hex.EncodeToString(digest.Sum(nil)[:8])
 }
 
-// writeShape writes a type, and once what it consists of.
+// writeShape writes the structure of a type, and once that of each type in it.
 func writeShape(w io.Writer, t reflect.Type, known map[reflect.Type]bool) {
 	if t == nil || known[t] {
 		_, _ = fmt.Fprintln(w, t)

@@ -137,8 +137,8 @@ func Speaker(launch *agency.Launch) *runner.Speaker {
 // keptTail is how much of the end of an attempt's evidence is looked at first.
 const keptTail = 1 << 20
 
-// keptOffset returns how far the evidence of an attempt covers what its agent said. The newest piece
-// covers most; pieces of other sources may follow it.
+// keptOffset returns how far the evidence of an attempt covers the agent's messages. The newest
+// piece covers most; pieces of other sources may follow it.
 func keptOffset(path string) (most int64) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 type sessions struct {
 	*tmux.Tmux
 
-	line []string // the command whose output stands in the status line, without its argument
-	own  bool     // the server is agency's alone
+	line []string // the command whose output the status line shows, without its argument
+	own  bool     // agency alone uses the server
 }
 
 func (t sessions) StartSession(ctx context.Context, r *agency.Run, argv []string) error {
@@ -73,7 +73,8 @@ func (harnesses) ReadFile(kind agency.RunnerKind, path string, s *agency.AgentSt
 
 func (harnesses) ErrorMarks(kind agency.RunnerKind) []string { return harness.ErrorMarks(kind) }
 
-// screens returns the readers of terminals, with the user's own patterns beside the configuration.
+// screens returns the readers of terminals, with the user's own patterns from beside the
+// configuration.
 func (d *Daemon) screens() harness.Screens {
 	return harness.Screens{Dir: filepath.Join(filepath.Dir(d.Config.Path), "screen"), Log: d.Log}
 }

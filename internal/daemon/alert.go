@@ -63,7 +63,7 @@ func (o alertOperations) alertsOf(ctx context.Context, dir string, f agency.Aler
 	return o.store.Alerts(ctx, f)
 }
 
-// seen returns the alerts that the caller sees: an agent in a sandbox those about what it sees.
+// seen returns those of the alerts that the caller may see: an agent in a sandbox sees only some.
 func (o alertOperations) seen(ctx context.Context, alerts []agency.Alert) ([]agency.Alert, error) {
 	sees, err := o.policy.Sees(ctx)
 	if err != nil || sees == nil {

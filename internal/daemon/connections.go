@@ -21,9 +21,9 @@ const (
 const (
 	waitingOfOne = 64
 	waitingOfAll = 1024
-	// freshFor is how long a new connection is never closed when there are too many in total: after
-	// a restart of the daemon, all wrappers connect at the same moment and send their requests at
-	// once.
+	// freshFor is how long a new connection is safe from being closed because there are too many in
+	// total: after a restart of the daemon, all wrappers connect and send their requests at the
+	// same moment.
 	freshFor = time.Second
 )
 

@@ -49,9 +49,9 @@ import (
 const (
 	gitTimeout  = 5 * time.Minute
 	tmuxTimeout = 10 * time.Second
-	// drainTimeout bounds how long a stop waits for requests in progress.
+	// drainTimeout limits how long a stop waits for requests in progress.
 	drainTimeout = 5 * time.Second
-	// endTimeout bounds how long the parts may take to stop after that.
+	// endTimeout limits how long the parts may take to stop after that.
 	endTimeout = 15 * time.Second
 	// lookEvery is how often the daemon checks that its lock and socket still exist, and whether its
 	// configuration changed. A client that finds no socket starts a second daemon, which waits for
@@ -141,7 +141,7 @@ func (d *Daemon) Run(ctx context.Context, ready func()) (err error) {
 	}
 	defer func() {
 		killpoint.At("daemon.ended")
-		// The socket goes last: a client that finds none can rely on everything being done.
+		// The socket is removed last: when a client finds none, everything is done.
 		d.endListening()
 		d.root.unlock()
 	}()
@@ -224,7 +224,7 @@ func newGit(home string) *git.Git {
 	return g
 }
 
-// checkSpare returns why the machine has nothing to spare for work ahead; nil when it has.
+// checkSpare returns why the machine has no resources for work ahead of time; nil when it has.
 func checkSpare(disks *disk.Disks) error {
 	if power.OnBattery() {
 		return errors.New("the machine is on battery")
@@ -232,8 +232,8 @@ func checkSpare(disks *disk.Disks) error {
 	return disks.CheckSpare()
 }
 
-// statusLine returns the command that prints the status of a run for tmux, whose environment need
-// not be that of agency. Its argument follows.
+// statusLine returns the command that prints the status of a run for tmux, whose environment may
+// differ from agency's. The argument of the command follows.
 func statusLine(cfg *config.Config, program string) []string {
 	return []string{"env", "AGENCY_HOME=" + cfg.Home, "AGENCY_SOCKET=" + cfg.Socket, program, "line"}
 }
@@ -308,7 +308,7 @@ func (d *Daemon) newSupervisor() *supervisor.Supervisor {
 	})
 }
 
-// newProxy makes the proxy of a setup in a sandbox with the network allow.
+// newProxy makes the proxy for a setup in a sandbox with the network level allow.
 func newProxy(hosts []string, changed func(news bool)) runner.Proxy { return proxy.New(hosts, changed) }
 
 // serve answers until the end, then lets the requests in progress finish.
@@ -344,7 +344,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	for serving := true; serving; {
 		select {
 		case <-look.C:
-			if d.needsReload() { // another goroutine is woken only then
+			if d.needsReload() { // this wakes another goroutine only when needed
 				select {
 				case d.looks <- struct{}{}:
 				default: // the previous look has not ended

@@ -173,7 +173,7 @@ func replyTraced(w http.ResponseWriter, data any, err error, spans []agency.Span
 	if rows, ok := data.(*api.RunRows); ok && err == nil {
 		w.Header().Set("Content-Type", "application/json")
 		if rows.WriteTo(w, spans) != nil {
-			panic(http.ErrAbortHandler) // the client, if it is there, sees that the answer is cut off
+			panic(http.ErrAbortHandler) // a client that is still there sees that the answer is cut off
 		}
 		return
 	}
@@ -238,7 +238,7 @@ func errStopping() *agency.Error {
 	return agency.Errorf(agency.CodeDaemonConnectFailed, "the daemon is stopping")
 }
 
-// untilStop is Daemon.untilStop.
+// untilStop is the method Daemon.untilStop.
 type untilStop func(ctx context.Context) (context.Context, context.CancelFunc)
 
 // orAfter is untilStop for a request with a timeout_ms, where 0 means no limit.

@@ -45,8 +45,8 @@ type landingOperations struct {
 	sessions  *session.Landings
 }
 
-// passing returns what makes the functions that run a target's checks on the commit that is to land
-// there.
+// passing returns a function that makes the checks of landings: for a request, it returns the
+// function that runs a target's checks on the commit that is to land there.
 func passing(verifier *verify.Verifier, untilStop untilStop) func(*verify.Request) func(context.Context, agency.Repo, *agency.Landing) error {
 	return func(checking *verify.Request) func(context.Context, agency.Repo, *agency.Landing) error {
 		return func(ctx context.Context, repo agency.Repo, l *agency.Landing) error {
@@ -96,8 +96,8 @@ func (o landingOperations) mergeRun(ctx context.Context, req api.MergeRunRequest
 	return resp, err
 }
 
-// foresee returns why the target's checks would refuse a landing that was only tried, as far as is
-// known without running them, and otherwise what is not known yet.
+// foresee returns why the target's checks would refuse a landing that was only tried, as far as
+// that is known without running them. Otherwise it returns what is still unknown.
 func (o landingOperations) foresee(ctx context.Context, req *api.MergeRunRequest, result *lander.Result) ([]string, error) {
 	repo, err := o.sup.Repos.Of(ctx, result.Run)
 	if err != nil {
@@ -116,7 +116,7 @@ func (o landingOperations) foresee(ctx context.Context, req *api.MergeRunRequest
 	return warnings, err
 }
 
-// check returns passes for a client's request.
+// check returns the function of passing for a client's request.
 func (o landingOperations) check(ctx context.Context, req *api.MergeRunRequest, warnings *[]string) (func(context.Context, agency.Repo, *agency.Landing) error, error) {
 	cfg, err := o.policy.ConfigFor(ctx, &req.Config, &req.Env)
 	if err != nil {
@@ -163,8 +163,8 @@ func (o landingOperations) reviewRun(ctx context.Context, req api.ReviewRunReque
 	return resp, nil
 }
 
-// known returns what is known of the checks of the target for what would land, and notes in a
-// review what is in the way of them.
+// known returns what is known of the target's checks for what would land, and adds to a review what
+// prevents them from running.
 func (o landingOperations) known(ctx context.Context, v *lander.Review, req *api.ReviewRunRequest) ([]agency.KnownCheck, error) {
 	l := &v.WouldLand
 	if l.Target == "" || agency.IsCode(v.Obstacle, agency.CodeNothingToLand) {
@@ -177,8 +177,8 @@ func (o landingOperations) known(ctx context.Context, v *lander.Review, req *api
 	return checks, err
 }
 
-// knownOf returns what is known of the checks of the target for a landing, and what is in the way of
-// running them.
+// knownOf returns what is known of the target's checks for a landing, and what prevents them from
+// running.
 func (o landingOperations) knownOf(ctx context.Context, repo agency.Repo, l *agency.Landing, file string, env agency.Environ) (checks []agency.KnownCheck, inTheWay, err error) {
 	cfg, err := o.policy.ConfigFor(ctx, &file, &env)
 	if err != nil {

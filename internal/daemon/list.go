@@ -12,7 +12,7 @@ import (
 
 // listed is a run of a list.
 type listed struct {
-	run    *agency.Run // only to be read
+	run    *agency.Run // must not be changed
 	status agency.Status
 }
 
@@ -67,7 +67,7 @@ func (o runOperations) listRuns(ctx context.Context, req any) (any, error) {
 	}, list.Fields, total)
 }
 
-// mostRunIDs is how many runs a client can list by their ids at once.
+// mostRunIDs is the largest number of runs that a client can list by their ids at once.
 const mostRunIDs = 1000
 
 // selected returns the runs that a request selects, oldest first.

@@ -135,7 +135,7 @@ func writeHolder(home, doing string) error {
 	return errors.Join(err, f.Close())
 }
 
-// LockHolder returns the process that holds the lock of a data root, or held it last.
+// LockHolder returns the process that holds the lock of a data root, or that held it last.
 func LockHolder(home string) (api.Holder, error) {
 	// A shared lock does not disturb other readers, and a daemon that needs the exclusive lock
 	// tries again.

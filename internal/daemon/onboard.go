@@ -89,5 +89,5 @@ func (o projectOperations) listRefs(ctx context.Context, req api.RefsRequest) (a
 	return resp, nil
 }
 
-// mostLandings is how many landings listRefs returns at most.
+// mostLandings is the largest number of landings that listRefs returns.
 const mostLandings = 50

@@ -8,7 +8,7 @@ import (
 	"agency/internal/api"
 )
 
-// writeBackTimeout bounds the copy of a record whose files were deleted.
+// writeBackTimeout limits the copy of a record whose files were deleted.
 const writeBackTimeout = time.Minute
 
 // checkOwn checks, before each commit and from time to time, whether the lock and the database in

@@ -15,7 +15,7 @@ import (
 	"agency/internal/supervisor"
 )
 
-// newQueuer makes the part that works on landing queues.
+// newQueuer returns the queuer of this daemon.
 func (d *Daemon) newQueuer() *queuer.Queuer {
 	fixups := session.Fixups{Runs: d.sup, Projects: d.sup.Projects, Spec: d.sup.Records.Spec, Config: d.active.config, Log: d.Log}
 	return queuer.New(queuer.Deps{
@@ -152,8 +152,8 @@ func (o queueOperations) list(ctx context.Context, req api.ListQueueRequest) (ap
 	return o.explain(ctx, all, req.Run == "")
 }
 
-// explain returns entries with why each is where it is. whole: they hold all open entries of their
-// queues.
+// explain returns entries with the reason for the place of each. whole reports whether they include
+// all open entries of their queues.
 func (o queueOperations) explain(ctx context.Context, all []agency.QueueEntry, whole bool) (api.QueueResponse, error) {
 	resp := api.QueueResponse{Entries: make([]api.QueueItem, 0, len(all)), Queues: []agency.Queue{}}
 	queues := map[agency.QueueRef]*agency.Queue{}

@@ -76,13 +76,13 @@ func (o runOperations) createRun(ctx context.Context, req api.CreateRunRequest) 
 	return api.CreateRunResponse{Run: runResponse(o.sup, r).Run, Warnings: warnings}, nil
 }
 
-// locate returns where a run begins. by is the run in a sandbox whose agent asks for it; nil for all
-// others.
+// locate returns where a run begins. by is the run in a sandbox whose agent asks for the new run;
+// nil for all other callers.
 func (o runOperations) locate(ctx context.Context, by *agency.Run, req *api.CreateRunRequest) (*supervisor.Place, error) {
 	if by == nil {
 		return o.sup.Projects.Locate(ctx, req.Dir, req.Spec.Repo, req.Spec.BaseRef)
 	}
-	if _, err := o.sup.Repos.Of(ctx, by); err != nil { // it starts runs from what it committed
+	if _, err := o.sup.Repos.Of(ctx, by); err != nil { // it starts runs from its commits
 		return nil, err
 	}
 	return o.sup.Projects.LocateInside(ctx, by, req.Spec.BaseRef)
@@ -149,7 +149,7 @@ func (o runOperations) showRun(ctx context.Context, req api.RunRequest) (api.Sho
 		requests = r.Attempt.AgentState.Requests
 	}
 	todos := []agency.Todo{}
-	if r.Attempt.Mode == agency.ModeProtocol { // in another mode the agent does not tell what has become of it
+	if r.Attempt.Mode == agency.ModeProtocol { // in other modes the agent does not report what happened to it
 		todos = append(todos, r.Attempt.AgentState.Todos...)
 	}
 	settings, queue := o.sup.Query.Settings(r)
@@ -193,7 +193,7 @@ func (o runOperations) pressKeys(ctx context.Context, req api.PressKeysRequest) 
 	return api.PressKeysResponse{RunID: r.ID, Attempt: r.Attempt.Number}, nil
 }
 
-// by returns a context in which the caller says something to an agent.
+// by returns a context that carries who sends something to an agent.
 func (o runOperations) by(ctx context.Context) (context.Context, error) {
 	who, err := o.policy.Caller(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (o runOperations) by(ctx context.Context) (context.Context, error) {
 	return supervisor.By(ctx, who), nil
 }
 
-// interruptRun ends what a run's agent does, and not the agent.
+// interruptRun ends what the agent of a run does, but not the agent.
 func (o runOperations) interruptRun(ctx context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
 	ctx, err := o.by(ctx)
 	if err != nil {
@@ -242,7 +242,7 @@ func (o runOperations) takeBack(ctx context.Context, req api.UnsendRequest) (api
 	return api.UnsendResponse{RunID: r.ID, Message: message, Confirmed: delivery.Confirmed}, nil
 }
 
-// stopRun stops a run. A run that has ended is fine.
+// stopRun stops a run. A run that has already ended is not an error.
 func (o runOperations) stopRun(ctx context.Context, req api.RunRequest) (api.StopRunResponse, error) {
 	r, err := o.sup.StopRun(ctx, req.Run)
 	stopped := err == nil

@@ -11,8 +11,8 @@ import (
 	"agency/internal/sqlite"
 )
 
-// startsAtOnce is how many runs the scheduler starts at once: making worktrees keeps all cores and
-// the disk busy.
+// startsAtOnce is how many runs the scheduler starts at once: making worktrees uses all cores and
+// the disk.
 const startsAtOnce = 4
 
 // The scheduler's record is the store.

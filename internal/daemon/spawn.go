@@ -150,7 +150,7 @@ func awaitReady(ctx context.Context, ready *os.File) error {
 	}
 }
 
-// ofRun are the variables of a run, and those that daemonEnv sets anew.
+// ofRun are the variables of a run, and those that daemonEnv sets again.
 var ofRun = []string{
 	"AGENCY_RUN_ID", "AGENCY_ATTEMPT", "AGENCY_TOKEN", "AGENCY_WORKTREE", "AGENCY_STATE_DIR", "AGENCY_HOME", "AGENCY_SOCKET", "agency_SOCKET", reportVar,
 }

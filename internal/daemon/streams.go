@@ -97,8 +97,8 @@ func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// eventsQuery returns which events a stream is of. A client that reconnects sends the number of the
-// last one as Last-Event-ID.
+// eventsQuery returns which events a stream sends. A client that reconnects sends the number of its
+// last event as Last-Event-ID.
 func eventsQuery(r *http.Request) (query api.EventsQuery, err error) {
 	values := r.URL.Query()
 	if last := r.Header.Get("Last-Event-ID"); last != "" {

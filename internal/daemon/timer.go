@@ -42,8 +42,8 @@ func (o alertOperations) startTimer(ctx context.Context, req api.StartTimerReque
 	return api.StartTimerResponse{Timer: api.NewTimer(t, r.Ref()), Replaced: replaced}, nil
 }
 
-// stopTimers ends one timer by its name, or all that the caller may end: a run those that it
-// started, the user all.
+// stopTimers ends one timer by its name, or all that the caller may end: a run may end those that
+// it started, the user all.
 func (o alertOperations) stopTimers(ctx context.Context, req api.StopTimersRequest) (api.StopTimersResponse, error) {
 	who, err := o.policy.Caller(ctx)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"agency/internal/api"
 )
 
-// How many requests of agents in sandboxes the daemon works on at once: of all, and of an agent
-// together with those above and below it. And how long they may take to read an answer.
+// How many requests of agents in sandboxes the daemon works on at once, in total and of an agent
+// together with those above and below it, and how long they may take to read an answer.
 const (
 	turnsOfAll   = 8
 	turnsOfATree = 2
 	sandboxReads = 30 * time.Second
 )
 
-// takesTurns reports whether an operation makes the daemon work for an agent in a sandbox, whose limits
-// do not count there.
+// takesTurns reports whether an operation makes the daemon work for an agent in a sandbox, without
+// the limits of that agent.
 func takesTurns(operation string) bool {
 	return slices.Contains([]string{api.CreateRun.Name, api.ResumeRun.Name, api.RemoveRun.Name, api.ShowRun.Name, api.DiffRun.Name, api.ListMessages.Name}, operation)
 }
@@ -41,8 +41,8 @@ func newTurns() *turns {
 	return &turns{all: make(chan struct{}, turnsOfAll), trees: map[string]*treeTurns{}}
 }
 
-// take waits for the turn of a request of a tree. The caller calls worked when the answer is made, and
-// answered when it is sent. ok is false when ctx ended first.
+// take waits for the turn of a request of a tree. The caller calls worked when the answer is ready,
+// and answered when it is sent. ok is false when ctx ended first.
 func (t *turns) take(ctx context.Context, tree string) (worked, answered func(), ok bool) {
 	t.mu.Lock()
 	of := t.trees[tree]

@@ -19,7 +19,7 @@ type verifyOperations struct {
 	untilStop untilStop
 }
 
-// newVerifier makes the part that runs checks.
+// newVerifier returns the verifier of this daemon.
 func (d *Daemon) newVerifier() *verify.Verifier {
 	return verify.New(verify.Deps{
 		Store: d.store, Git: d.git, Projects: d.sup.Projects, Runs: d.sup.Records, Repos: d.sup.Repos, Marks: d.sup.Marks,
@@ -51,7 +51,7 @@ func (o verifyOperations) verifyRun(ctx context.Context, req api.VerifyRunReques
 	if err != nil {
 		return api.VerifyRunResponse{}, err
 	}
-	r, err := o.sup.Records.Run(ctx, done.Run.ID) // with the flag that the verdicts gave it or took from it
+	r, err := o.sup.Records.Run(ctx, done.Run.ID) // with the flag that the verdicts set or removed
 	if err != nil {
 		return api.VerifyRunResponse{}, err
 	}

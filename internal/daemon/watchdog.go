@@ -91,7 +91,7 @@ func (t alertSink) notify(ctx context.Context, a *agency.Alert, recipients []str
 	if !slices.Contains(recipients, agency.User) {
 		return recipients, nil
 	}
-	// The id is that of this notification, so that repeating it after a crash does no harm.
+	// The id names this notification, so that repeating it after a crash does no harm.
 	n.ID, n.Kind, n.Body, n.Payload, n.At = fmt.Sprintf("%s-%d", a.ID, a.NotifyCount+1), string(a.Kind), api.AlertText(a.Payload), a.Payload, t.now()
 	n.Reminder = slices.Contains(a.Recipients, agency.User)
 	channels, err := t.notifier().Enqueue(ctx, *n)

@@ -70,13 +70,13 @@ func (s *wrappers) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known = true
-	// The request ends here. Otherwise its buffers and the deep stack of its goroutine would be
+	// The request ends here. Otherwise its buffers and the deep stack of its goroutine would take
 	// most of the memory of an idle run.
 	go s.hear(ctx, link, hello.RunID, hello.Attempt)
 }
 
-// greet reads a wrapper's identity and checks that it belongs to its attempt. One that does
-// not is refused for good.
+// greet reads a wrapper's identity and checks that the wrapper belongs to its attempt. If it does
+// not, it is refused for good.
 func (s *wrappers) greet(ctx context.Context, link *runner.Link) (agency.WrapperHello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {

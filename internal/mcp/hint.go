@@ -8,8 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// commands maps the commands that hints name to the tools that do the same, each with the argument
-// that the first word after the command is, and with the options that have an argument.
+// commands maps the commands in hints to the tools that do the same, each with the argument that
+// takes the first word after the command, and with the options that have an argument.
 var commands = map[string]struct {
 	tool, first string
 	options     map[string]string
@@ -46,15 +46,16 @@ var commands = map[string]struct {
 	"session retry":  {tool: "session_retry", first: "session"},
 }
 
-// commandRule finds a command of agency in a hint, with its arguments: up to a mark that ends it.
+// commandRule finds a command of agency in a hint, with its arguments, up to a character that ends
+// it.
 var commandRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bagency [a-z][^;,()]*`) })
 
 // optionRule finds an option of a command.
 var optionRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^| )--([a-z-]+)`) })
 
-// hintFor returns a hint as a model can follow it: with tools of served in the place of commands,
-// and arguments of schema, the tool that failed, in the place of options. A command that no tool
-// does is for the user, which the hint adds.
+// hintFor returns a hint that a model can follow: with tools of served instead of commands, and
+// arguments of schema, the tool that failed, instead of options. When no tool does what a command
+// does, it adds that the command is for the user.
 func hintFor(hint string, served map[string]bool, schema *jsonschema.Schema) string {
 	hint = commandRule().ReplaceAllStringFunc(hint, func(command string) string {
 		trimmed := strings.TrimRight(command, " ")

@@ -17,8 +17,8 @@ import (
 // line with a protocol error and continues, where the library's own reader would end the server.
 // Closing the transport closes r, which the caller has opened.
 //
-// At the end of its input it still waits for the answers to what was read, so that a pipe gets
-// them, unless the client no longer reads.
+// At the end of its input it still waits for the answers to the requests that it has read, so that
+// a pipe gets them, unless the client no longer reads.
 func Stdio(r io.ReadCloser, w io.Writer) *sdk.IOTransport {
 	out := &answers{w: w, open: map[jsonrpc.ID]bool{}, done: make(chan struct{})}
 	return &sdk.IOTransport{Reader: &messages{from: r, in: bufio.NewReaderSize(r, 64<<10), out: out}, Writer: out}
@@ -58,8 +58,8 @@ func (m *messages) Read(p []byte) (int, error) {
 
 func (m *messages) Close() error { return m.from.Close() }
 
-// line returns the next line that is not empty, with its end. Of a line that is too long it returns
-// the beginning.
+// line returns the next line that is not empty, with its end, or the beginning of a line that is
+// too long.
 func (m *messages) line() ([]byte, error) {
 	for {
 		var line []byte
@@ -97,7 +97,8 @@ func refuse(line []byte) (code int64, text string) {
 	return 0, ""
 }
 
-// answers writes whole messages, the library's and its own. It knows which requests have none yet.
+// answers writes whole messages, the library's and its own. It knows which requests have no answer
+// yet.
 type answers struct {
 	w     io.Writer
 	mu    sync.Mutex
@@ -122,7 +123,7 @@ func (a *answers) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// expect notes a request, which needs an answer unless the client cancels it.
+// expect records a request, which needs an answer unless the client cancels it.
 func (a *answers) expect(line []byte) {
 	m, err := jsonrpc.DecodeMessage(line)
 	request, ok := m.(*jsonrpc.Request)
@@ -144,7 +145,7 @@ func (a *answers) expect(line []byte) {
 	}
 }
 
-// settle notes that a request has its answer. The caller holds the lock.
+// settle records that a request has its answer. The caller holds the lock.
 func (a *answers) settle(id jsonrpc.ID) {
 	delete(a.open, id)
 	if a.ended && len(a.open) == 0 {

@@ -12,10 +12,10 @@ import (
 	"agency/internal/api"
 )
 
-// reportWord is a status that an agent reports of itself.
+// reportWord is a status that an agent reports about itself.
 type reportWord string
 
-// closedSets returns the schemas of the types that have some values only.
+// closedSets returns the schemas of the types that allow only certain values.
 func closedSets() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[agency.Label]():        oneOf(agency.Labels()),
@@ -31,8 +31,9 @@ func closedSets() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// schemaOf returns the schema of the arguments In. A type with a closed set of values lists them; a
-// text with a type of its own that is none of closedSets is an error, so that no set is forgotten.
+// schemaOf returns the schema of the arguments of type t. A type with a closed set of values lists
+// them. A text with a type of its own that is not in closedSets is an error, so that no set is
+// forgotten.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	types := closedSets()
 	for _, f := range reflect.VisibleFields(t) {

@@ -21,13 +21,13 @@ type Server struct {
 	Dir     string // the client's working directory; the tools see the runs of its repository
 	// AllRepos makes the tools see the runs of every repository.
 	AllRepos bool
-	// AllTools makes it serve the tools too that most agents do not need.
+	// AllTools makes it also serve the tools that most agents do not need.
 	AllTools bool
-	// InSandbox means that the client is in a sandbox: it gets the tools whose operations work there.
+	// InSandbox means that the client is in a sandbox: it gets only the tools that work there.
 	InSandbox bool
 	Env       agency.Environ // for the runners of new runs
 	Config    string         // the configuration file of new runs; empty means the default one
-	// Since is when the server began. The user's messages of before are none of this agent's.
+	// Since is when the server began. The user's earlier messages are not for this agent.
 	Since time.Time
 	// ParseRunner parses the name of a runner as users write it.
 	ParseRunner func(name string) (kind agency.RunnerKind, custom string)
@@ -37,7 +37,7 @@ type Server struct {
 	Report func(r Report) (any, error)
 }
 
-// Report is the status that an agent reports of itself, as agency report takes it.
+// Report is the status that an agent reports about itself, as agency report takes it.
 type Report struct {
 	Status    string
 	Summary   string
@@ -48,7 +48,7 @@ type Report struct {
 	Quiet     time.Duration
 }
 
-// instructions are what a model reads first.
+// instructions returns the text that a model reads first.
 func (s *Server) instructions() string {
 	workers, plans := "Start workers with run_create (config_list: the runners and roles)", `
 For many tasks, or tasks that wait for each other, write a plan: session_plan checks it, session_start runs it, and one message reports its end.`
@@ -79,7 +79,7 @@ func (s *Server) Serve(ctx context.Context, transport sdk.Transport) error {
 // toolset is the tools of one server.
 type toolset struct {
 	server    *sdk.Server
-	extra     bool            // with those that most agents do not need
+	extra     bool            // also those that most agents do not need
 	inSandbox bool            // only those that work in a sandbox
 	served    map[string]bool // by name
 }

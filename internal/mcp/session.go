@@ -59,7 +59,7 @@ type agentRow struct {
 	Landed     *api.AgentLanding   `json:"landed,omitempty"`
 }
 
-// sessionAnswer is the answer of most of the tools.
+// sessionAnswer is the answer of most of the tools about sessions.
 type sessionAnswer struct {
 	Session  api.Session `json:"session"`
 	Agents   []agentRow  `json:"agents"`

@@ -22,15 +22,15 @@ type verdict struct {
 	Cached  bool           `json:"cached,omitempty"`
 }
 
-// verification is a request to run checks whose answer a tool waits for, with several calls if it
-// takes long.
+// verification is a request to run checks. If it takes long, a tool waits for its answer in several
+// calls.
 type verification struct {
 	done chan struct{}
-	resp api.VerifyRunResponse // once done is closed, as err
+	resp api.VerifyRunResponse // set before done is closed, like err
 	err  error
 }
 
-// verifications are those of one server that have not been answered, by their requests.
+// verifications are the unanswered ones of one server, by their requests.
 type verifications struct {
 	mu  sync.Mutex
 	all map[string]*verification

@@ -84,7 +84,7 @@ func (s *Server) waitFirst(ctx context.Context, groups [][]string, labels []agen
 			done <- err
 		}()
 	}
-	err = <-done // all groups end when the time is over
+	err = <-done // all groups end when the time is up
 	if errors.Is(err, ended) {
 		return true, nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // readArguments decodes the arguments of a call strictly into in, a pointer, so that a model learns
-// of a misspelled one. in can have more keys than the schema, which are not for models.
+// of a misspelled one. in can have more keys than the schema; these are not for models.
 func readArguments(data json.RawMessage, schema *jsonschema.Schema, in any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
@@ -60,8 +60,8 @@ func failure(err error, hintFor func(string) string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, IsError: true}
 }
 
-// encode returns JSON without characters that a terminal obeys or that are invisible to users: most
-// texts are of other agents, and end up in front of a model or on a screen.
+// encode returns JSON without characters that control a terminal or are invisible to users: most
+// texts come from other agents, and reach a model or a screen.
 func encode(data any) ([]byte, error) {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)

@@ -116,7 +116,7 @@ func (s *Scheduler) SetParallel(ctx context.Context, id agency.SessionID, n int)
 	})
 }
 
-// change edits a running session, with the event session.changed.
+// change edits a running session, and records the event session.changed.
 func (s *Scheduler) change(ctx context.Context, id agency.SessionID, edit func(*agency.Session) error) (*agency.Session, error) {
 	session, err := s.Store.ChangeSession(ctx, id, []string{}, func(session *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if err := controls(session); err != nil {

@@ -107,8 +107,8 @@ func (a Agents) branchBefore(ctx context.Context, id agency.RunID) (string, erro
 	return r.Base, nil
 }
 
-// freeBranch returns the branch for the run of an agent, with a number behind it when it is taken:
-// a start that was taken back leaves its branch when the agent had committed by then.
+// freeBranch returns the branch for the run of an agent, with a number at its end when the name is
+// taken: a start that was undone leaves its branch when the agent had committed by then.
 func (a Agents) freeBranch(ctx context.Context, repo agency.Repo, branch string) string {
 	const most = 100 // the creation refuses the last one
 	first := a.Git.OwnBranch(repo, branch)

@@ -9,9 +9,9 @@ import (
 	"agency/internal/api"
 )
 
-// addLanded adds to the views of agents where their work has landed, or why it has not. What the
-// session itself did matters only while nothing landed and no queue has the work. Without either,
-// the work is a part of what landed of an agent that started from it.
+// addLanded adds to the views of agents where their work has landed, or why it has not. The outcome
+// of the session's own attempt to land it matters only while nothing landed and no queue has the
+// work. Without any of these, the work is a part of what landed of an agent that started from it.
 func (all *Sessions) addLanded(ctx context.Context, views []api.SessionAgent, s *agency.Session, plan *agency.Plan, agents []agency.SessionAgent) error {
 	if plan == nil {
 		return nil
@@ -25,7 +25,7 @@ func (all *Sessions) addLanded(ctx context.Context, views []api.SessionAgent, s 
 		return err
 	}
 	byRun := map[agency.RunID]*api.AgentLanding{}
-	first := map[agency.RunID]agency.RunID{} // of a run that continues the work of a removed one, that one
+	first := map[agency.RunID]agency.RunID{} // for a run that continues the work of a removed one, that one
 	of := func(id agency.RunID) agency.RunID { return cmp.Or(first[id], id) }
 	for i := range entries {
 		e := &entries[i]

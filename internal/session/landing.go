@@ -18,7 +18,7 @@ import (
 	"agency/internal/verify"
 )
 
-// LandingStore is the record of what lands of sessions.
+// LandingStore is the record of the landings of sessions.
 type LandingStore interface {
 	SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error)
 	Landings(ctx context.Context, id agency.RunID) ([]agency.Landing, error)
@@ -40,8 +40,8 @@ type Landings struct {
 	Log          *slog.Logger
 }
 
-// Finals returns the completed agents of a session whose work no other one has, in the order of
-// their waves, and the others.
+// Finals returns the runs of the completed agents of a session whose work no other one has, in the
+// order of their waves, and the other agents as parts.
 func (ln *Landings) Finals(ctx context.Context, ref, dir string) (*agency.Session, []*agency.Run, []api.SessionPart, error) {
 	fail := func(err error) (*agency.Session, []*agency.Run, []api.SessionPart, error) { return nil, nil, nil, err }
 	s, err := ln.Finder.LookUp(ctx, ref, dir)
@@ -83,8 +83,8 @@ func (ln *Landings) Finals(ctx context.Context, ref, dir string) (*agency.Sessio
 	return s, final, others, nil
 }
 
-// Merge lands the final work of a session by land, one run after the other, up to the first
-// refusal, which then names what has landed. A run without anything to land is no refusal.
+// Merge lands the final work of a session with land, one run after the other. It stops at the first
+// refusal, whose error names what has landed. A run without anything to land is not a refusal.
 func (ln *Landings) Merge(
 	ctx context.Context, req api.MergeSessionRequest, land func(context.Context, api.MergeRunRequest) (api.MergeRunResponse, error),
 ) (api.MergeSessionResponse, error) {
@@ -121,7 +121,7 @@ func (ln *Landings) Merge(
 	return resp, nil
 }
 
-// refusedAfter returns a refusal with what has landed before it.
+// refusedAfter adds to a refusal what has landed before it.
 func refusedAfter(err error, landed []api.MergeRunResponse, dry bool) error {
 	if len(landed) == 0 || dry {
 		return err

@@ -55,8 +55,8 @@ func (ln *Landings) Land(ctx context.Context, req scheduler.LandRequest) (agency
 	return agency.AgentLanding{State: agency.WorkRefused, Note: plain.OneLine(note)}, nil
 }
 
-// before returns what was done since the agent was complete: by a daemon that was killed then, or
-// by the user.
+// before returns what was done since the agent was complete, by a daemon that was killed then or by
+// the user.
 func (ln *Landings) before(ctx context.Context, req *scheduler.LandRequest) (agency.AgentLanding, error) {
 	since := req.Agent.CompletedAt
 	landings, err := ln.Store.Landings(ctx, req.Agent.Run)
@@ -75,7 +75,7 @@ func (ln *Landings) before(ctx context.Context, req *scheduler.LandRequest) (age
 	return agency.AgentLanding{}, err
 }
 
-// part returns which agents that land have the work of the agent, or that it has none.
+// part returns which landing agents have the work of the agent, or that it has none.
 func (ln *Landings) part(ctx context.Context, req *scheduler.LandRequest) (agency.AgentLanding, error) {
 	runs, agents := make([]*agency.Run, 0, len(req.Runs)), map[agency.RunID]string{}
 	for _, of := range req.Runs {

@@ -211,7 +211,7 @@ func keepCommits(before, p *agency.Plan) {
 	}
 }
 
-// isCommit reports whether a base is the whole name of a commit.
+// isCommit reports whether a base is the full name of a commit.
 func isCommit(base string) bool {
 	return (len(base) == 40 || len(base) == 64) && strings.Trim(base, "0123456789abcdef") == ""
 }

@@ -134,11 +134,11 @@ func (all *Sessions) pinPlan(ctx context.Context, p *agency.Plan, repo agency.Re
 	return nil
 }
 
-// branchRefs is what the whole name of a branch begins with: no tag can be meant by it.
+// branchRefs is the beginning of the full name of a branch, which no tag can have.
 const branchRefs = "refs/heads/"
 
-// baseAt returns the whole name of the branch, else the commit, of a worktree that is not the main
-// one.
+// baseAt returns the full name of the branch, or else the commit, of a worktree that is not the
+// main one.
 func (all *Sessions) baseAt(ctx context.Context, repo agency.Repo, dir string) (string, error) {
 	branch, err := all.Repos.LinkedBranch(ctx, repo)
 	if err != nil {
@@ -165,7 +165,7 @@ func sourceHash(path, root string, p *agency.Plan) (string, error) {
 }
 
 // checkPlan refuses to continue a session whose plan has changed, unless the client accepts that.
-// newer is the way out for a client that wants the new plan.
+// newer is the hint for a client that wants the new plan.
 func (all *Sessions) checkPlan(ctx context.Context, s *agency.Session, changed bool, newer string) error {
 	if s.PlanPath == "" || changed {
 		return nil
