@@ -46,8 +46,8 @@ func (d *Doctor) checkEvents(ctx context.Context) (api.Check, error) {
 	return api.Check{Name: "agent events", Level: levelNote, Text: "unknown to this version: " + text, Fix: "agency explain " + example}, nil
 }
 
-// checkRunners returns a finding for each runner that is installed, one for all others together,
-// and an error when the default runner is none.
+// checkRunners returns a finding for each installed runner, one for all others together, and an
+// error when the default runner is not installed.
 func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest) []api.Check {
 	checks, installed, missing := []api.Check{}, []string{}, []string{}
 	var broken *api.Check
@@ -85,8 +85,8 @@ func checkRunners(ctx context.Context, cfg *config.Config, req api.DoctorRequest
 	return checks
 }
 
-// installedCheck returns the finding about a runner's program: its version, and where a login
-// shows.
+// installedCheck returns the finding about a runner's program: its version, and whether the user is
+// logged in where that shows.
 func installedCheck(name string, kind agency.RunnerKind, path, version string, env agency.Environ) api.Check {
 	check := api.Check{Name: "runner " + name, Level: levelOK, Text: path}
 	if version != "" {

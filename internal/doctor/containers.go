@@ -12,7 +12,7 @@ import (
 )
 
 // containers finds containers of attempts that are over, of runs that the record does not know, and
-// of data roots that are gone. Those of other data roots belong to their daemons.
+// of data roots that are gone. Containers of other data roots belong to their daemons.
 func (d *Doctor) containers(ctx context.Context, env agency.Environ, runs []agency.Run, orphan func(kind, place, fix string)) {
 	byID := make(map[agency.RunID]*agency.Run, len(runs))
 	for i := range runs {
@@ -45,7 +45,7 @@ func (d *Doctor) containers(ctx context.Context, env agency.Environ, runs []agen
 	}
 }
 
-// over reports whether an attempt has ended, and not only just now: its container goes after it.
+// over reports whether an attempt ended some time ago: its container is removed after its end.
 func (d *Doctor) over(r *agency.Run, attempt int) bool {
 	a := &r.Attempt
 	return attempt != a.Number || r.RemovedAt != nil || a.State.Final() && (a.EndedAt == nil || d.Elapsed(*a.EndedAt) > leaveLimit)

@@ -58,11 +58,11 @@ type Runs interface {
 	Derive(r *agency.Run) agency.Status
 }
 
-// Daemon is what the doctor needs of the daemon.
+// Daemon is what the doctor needs from the daemon.
 type Daemon struct {
 	Version string
 	Started time.Time
-	Config  *config.Config // that it was started with
+	Config  *config.Config // the configuration at its start
 }
 
 // Deps are the parts that a doctor needs.
@@ -90,8 +90,8 @@ type Deps struct {
 
 // Sandbox tries the sandboxes of this machine.
 type Sandbox interface {
-	// Trials returns the outcome of every try to get out of one of a level, process or landlock, or
-	// E_SANDBOX_UNAVAILABLE.
+	// Trials returns the outcome of each attempt to break out of a sandbox of a level, process or
+	// landlock, or E_SANDBOX_UNAVAILABLE.
 	Trials(ctx context.Context, level agency.SandboxLevel) ([]agency.SandboxTrial, error)
 	// TryImage does the same for containers of an image, in the engine that an environment names.
 	TryImage(ctx context.Context, env agency.Environ, name string) ([]agency.SandboxTrial, error)

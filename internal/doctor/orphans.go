@@ -19,8 +19,8 @@ import (
 	"agency/internal/runner"
 )
 
-// orphans finds tmux sessions, worktrees, run directories, containers and processes that no row of the record
-// knows, or that should be gone.
+// orphans finds tmux sessions, worktrees, run directories, containers and processes that the record
+// does not know, or that should be gone.
 func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, error) {
 	runs, err := d.Store.Runs(ctx, agency.Filter{Removed: true})
 	if err != nil {
@@ -66,7 +66,8 @@ func (d *Doctor) orphanSessions(ctx context.Context, known, present map[string]b
 	return err
 }
 
-// orphanWorktrees finds worktrees that no run has, and what a removal left of one.
+// orphanWorktrees finds worktrees that belong to no run, and what an interrupted removal left of
+// one.
 func (d *Doctor) orphanWorktrees(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
 	worktreeOf := map[string]*agency.Run{} // by the name of the folder
 	for i := range runs {
@@ -170,8 +171,8 @@ func (d *Doctor) orphanBranches(ctx context.Context, runs []agency.Run, orphan f
 	}
 }
 
-// orphanBranch returns what to say of a branch that no run made, and a command that loses no work:
-// a branch with commits that no other branch has gets a name under which agency leaves it alone.
+// orphanBranch returns the finding about a branch that no run made, and a command that loses no
+// work: a branch with commits that no other branch has gets a name that agency leaves alone.
 func (d *Doctor) orphanBranch(ctx context.Context, repo agency.Repo, branch string) (text, fix string) {
 	text, git := branch+" in "+repo.Root, "git -C "+plain.ShellWord(repo.Root)+" branch "
 	if work, err := d.Git.Unmerged(ctx, repo, branch, "HEAD"); err == nil && work {
@@ -181,10 +182,11 @@ func (d *Doctor) orphanBranch(ctx context.Context, repo agency.Repo, branch stri
 	return text, git + "-d -- " + plain.ShellWord(branch) // git refuses where the branch holds work
 }
 
-// restored is how the names of branches begin that belong to the user: agency reports none of them.
+// restored is the beginning of the names of branches that belong to the user: agency reports none
+// of them.
 const restored = "agency/restored-"
 
-// leftLocks returns the lock files in a repository that no git process holds: they existed before
+// leftLocks returns the lock files in a repository that no git process holds. They existed before
 // and after a moment in which no git process worked in the repository, in a worktree of its runs or
 // in one where they landed.
 func (d *Doctor) leftLocks(ctx context.Context, repo agency.Repo, runs []agency.Run) []git.Lock {

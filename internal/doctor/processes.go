@@ -17,8 +17,8 @@ import (
 const leaveLimit = 10 * time.Second
 
 // checkProcesses finds processes that are left of ended attempts. orphans should be gone: an
-// attempt started them, or they work in a worktree that was removed. notes are others that work in
-// the worktree of an ended run, such as the user's own shell.
+// attempt started them, or they work in a removed worktree. notes are other processes in the
+// worktree of an ended run, such as the user's own shell.
 func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) {
 	over, byID := []runner.Over{}, make(map[agency.RunID]*agency.Run, len(runs))
 	for i := range runs {
@@ -67,7 +67,7 @@ func (d *Doctor) checkProcesses(runs []agency.Run) (orphans, notes []api.Check) 
 	return append(orphans, groups(byID)...), notes
 }
 
-// groups returns the control groups that attempts left which have ended.
+// groups returns findings about the control groups of attempts that have ended.
 func groups(byID map[agency.RunID]*agency.Run) []api.Check {
 	var left []api.Check
 	for _, g := range limit.All() {

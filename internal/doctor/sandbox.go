@@ -10,8 +10,8 @@ import (
 	"agency/internal/limit"
 )
 
-// TrySandbox tries to get out of every sandbox that this machine can make. A way that is open
-// although its sandbox is to refuse it is a finding.
+// TrySandbox tries to break out of every sandbox that this machine can make. A way out that the
+// sandbox should refuse, and does not, is a finding.
 func (d *Doctor) TrySandbox(ctx context.Context, req api.DoctorRequest) (api.DoctorResponse, error) {
 	resp := api.DoctorResponse{Checks: []api.Check{}, Trials: []agency.SandboxTrial{}}
 	image := d.Image(ctx, req)
@@ -45,8 +45,8 @@ func (d *Doctor) TrySandbox(ctx context.Context, req api.DoctorRequest) (api.Doc
 	return resp, nil
 }
 
-// tried returns a finding for each way out of a level that is open and was to be refused, or else
-// one with these words.
+// tried returns a finding for each way out that a level should refuse and does not, or else one
+// finding with these words.
 func tried(trials []agency.SandboxTrial, words string) []api.Check {
 	checks := []api.Check{}
 	for _, t := range trials {
@@ -63,7 +63,7 @@ func tried(trials []agency.SandboxTrial, words string) []api.Check {
 	return checks
 }
 
-// limits returns what enforces the limits of a run here.
+// limits returns the finding about what enforces the limits of a run on this machine.
 func limits() api.Check {
 	c := api.Check{Name: "limits", Level: levelOK}
 	var kept []string

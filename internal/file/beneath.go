@@ -36,9 +36,9 @@ func ReadBeneath(root, rel string, limit int64) ([]byte, error) {
 }
 
 // WriteBeneath is WriteAtomic for the file rel in the folder root, where everything beneath root is
-// untrusted: a folder of rel that is a link is refused (ErrNotRegular), a link at rel itself is
-// replaced, and so nothing outside root is ever written. The mode becomes exactly perm, whatever
-// the umask. Missing folders are made with mode 0755.
+// untrusted. It refuses a folder of rel that is a link (ErrNotRegular) and replaces a link at rel
+// itself, so nothing outside root is ever written. The mode becomes exactly perm, whatever the
+// umask. Missing folders are made with mode 0755.
 func WriteBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {
@@ -60,7 +60,7 @@ func CreateBeneath(root, rel string, data []byte, perm fs.FileMode) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	if _, err := dir.Lstat(name); err == nil { // a look spares writing all of the data first
+	if _, err := dir.Lstat(name); err == nil { // this avoids writing all of the data first
 		return fmt.Errorf("create %s: %w", filepath.Join(root, rel), fs.ErrExist)
 	}
 	if err := put(dir, name, data, perm, true, dir.Link); err != nil {
@@ -119,8 +119,7 @@ func RenameBeneath(root, rel, name string) error {
 }
 
 // EnsureDirBeneath makes the folder rel in the folder root, with the folders above it, where
-// everything beneath root is untrusted. What is in the place of one of them, such as a link, is
-// removed.
+// everything beneath root is untrusted. It removes anything else in their place, such as a link.
 func EnsureDirBeneath(root, rel string) error {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return err

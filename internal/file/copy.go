@@ -60,7 +60,7 @@ type copying struct {
 	skipped []string
 }
 
-// entry copies one entry; as is its name in the target.
+// entry copies one entry; as is the name of the copy.
 func (c *copying) entry(from, to *os.Root, name, as, rel string, info fs.FileInfo) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -144,15 +144,15 @@ func LinkBeneath(root, rel, target string) error {
 	return dir.Symlink(target, name)
 }
 
-// ReplaceLinkBeneath is LinkBeneath for a link that atomically replaces the entry at rel. A folder
-// there is not replaced.
+// ReplaceLinkBeneath is LinkBeneath, but atomically replaces the entry at rel. It does not replace
+// a folder.
 func ReplaceLinkBeneath(root, rel, target string) error {
 	dir, name, err := openParent(root, rel, true)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	temp := name + ".tmp-link" // one name, so that a crash leaves at most one, and the next link takes it away
+	temp := name + ".tmp-link" // always the same name, so that a crash leaves at most one, which the next link removes
 	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

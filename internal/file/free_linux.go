@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Free gives back to the disk what the first bytes of a file take. They read as zeros from then on, and
-// all offsets stay. Another program may append to the file meanwhile. Where the file system cannot do
-// it, it returns errors.ErrUnsupported.
+// Free releases the disk space of the first bytes of a file. They read as zeros from then on, and
+// all offsets stay. Another program may append to the file meanwhile. When the file system does not
+// support it, Free returns errors.ErrUnsupported.
 func Free(f *os.File, bytes int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, bytes)

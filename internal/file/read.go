@@ -15,8 +15,8 @@ var (
 	ErrTooLarge   = errors.New("file too large")
 )
 
-// Cause returns the error of a file without the operation and the path, for a message that has
-// them.
+// Cause returns the error of a file operation without the operation and the path, for a message
+// that names them itself.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -8,7 +8,8 @@ import (
 )
 
 // Reserve reserves the first bytes of a file on its disk, also beyond its end, without changing its
-// size. It can be repeated. Where the file system cannot do it, it returns errors.ErrUnsupported.
+// size. It can be repeated. When the file system does not support it, Reserve returns
+// errors.ErrUnsupported.
 func Reserve(f *os.File, bytes int64) error {
 	for {
 		// Unlike the calls of os, this one is not repeated when a signal interrupts it, and the Go

@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// Temp is a folder that its process holds by a kernel lock, until Remove or the end of the process.
+// Temp is a folder that its process keeps locked until Remove or the end of the process.
 type Temp struct {
 	Path string
 
 	lock *os.File // the folder itself; no child inherits it
 }
 
-// MakeTemp makes a folder in parent, which it makes if missing. ClearTemp leaves it alone while this
-// process lives.
+// MakeTemp makes a folder in parent, which it makes if missing. ClearTemp leaves the folder alone
+// while this process lives.
 func MakeTemp(parent, prefix string) (*Temp, error) {
 	for {
 		if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -40,7 +40,7 @@ func MakeTemp(parent, prefix string) (*Temp, error) {
 // Remove removes the folder.
 func (t *Temp) Remove() error { return errors.Join(os.RemoveAll(t.Path), t.lock.Close()) }
 
-// ClearTemp removes everything in a folder but what live processes made with MakeTemp.
+// ClearTemp removes everything in a folder, except what live processes made with MakeTemp.
 func ClearTemp(parent string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {

@@ -1,5 +1,5 @@
-// Package file is the one way to replace a file so that no reader ever sees half of it, and to read
-// untrusted files safely despite links, pipes, devices or sheer size.
+// Package file replaces files so that no reader ever sees half of one, and reads untrusted files
+// safely despite links, pipes, devices or sheer size.
 package file
 
 import (
@@ -18,7 +18,7 @@ func WriteAtomic(path string, data []byte) error {
 	return write(path, data, 0o600, false)
 }
 
-// WriteDurable is WriteAtomic, and when it returns the file and its name are on the disk.
+// WriteDurable is WriteAtomic; when it returns, the file and its name are also on the disk.
 func WriteDurable(path string, data []byte) error {
 	return write(path, data, 0o600, true)
 }
@@ -47,7 +47,7 @@ func Flush(path string) error {
 	return nil
 }
 
-// Edit is WriteDurable for a file of the user: a file that is there keeps its mode.
+// Edit is WriteDurable for a file of the user: an existing file keeps its mode.
 func Edit(path string, data []byte) error {
 	perm := fs.FileMode(0o600)
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {

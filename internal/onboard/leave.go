@@ -9,7 +9,7 @@ import (
 	"agency/internal/api"
 )
 
-// LeaveGit is the part of git that leaving uses.
+// LeaveGit is the part of git that Leave uses.
 type LeaveGit interface {
 	ID(commonDir string) (string, error)
 	OwnRefs(ctx context.Context, repo agency.Repo) (branches, saved []string, err error)
@@ -17,7 +17,7 @@ type LeaveGit interface {
 	Leave(repo agency.Repo) error
 }
 
-// Store is the record of what agency knows.
+// Store is the record of the repositories and runs that agency knows.
 type Store interface {
 	Repos(ctx context.Context) ([]agency.Repo, error)
 	Runs(ctx context.Context, f agency.Filter) ([]agency.Run, error)
@@ -29,15 +29,15 @@ type Leave struct {
 	Git   LeaveGit
 	Store Store
 	Lock  func(ctx context.Context, fingerprint string) (unlock func(), err error)
-	// ClearStandbys removes the worktrees that were made ahead, and CheckTrees returns those in which
-	// the checks of a repository run.
+	// ClearStandbys removes the worktrees that were made ahead of runs, and CheckTrees returns
+	// those in which the checks of a repository run.
 	ClearStandbys func(ctx context.Context) int
 	CheckTrees    func(repo agency.Repo) ([]string, error)
 }
 
 // Repos returns what stays in each repository, and with apply removes the rest. While a run is not
-// removed, that is E_INVALID_STATE. A repository that is gone, or is another one now, is left out;
-// one that cannot be changed has a problem, and the others are changed.
+// removed, it returns E_INVALID_STATE. It leaves out a repository that is gone, or whose path now
+// holds another one. A repository that cannot be changed has a problem; the others are changed.
 func (l Leave) Repos(ctx context.Context, apply bool) (api.LeaveReposResponse, error) {
 	runs, err := l.Store.Runs(ctx, agency.Filter{Removed: true})
 	if err != nil {

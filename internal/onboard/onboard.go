@@ -111,7 +111,7 @@ func (i Init) isUnborn(ctx context.Context, root string) bool {
 	return agency.IsCode(err, agency.CodeEmptyRepo)
 }
 
-// trust trusts what init has just written, if it may. Otherwise note is the reason.
+// trust trusts what init has just written, if it may; otherwise it returns the reason as note.
 func (i Init) trust(ctx context.Context, of supervisor.TrustRequest, mine, dryRun bool) (trusted bool, note string) {
 	if dryRun {
 		return mine, ""
@@ -208,7 +208,7 @@ func initSettings(a *api.InitAnswers) []config.Setting {
 	text("defaults.base", a.Base)
 	text("ids.format", a.IDFormat)
 	if a.Setup != nil && *a.Setup == "" {
-		all = append(all, config.Setting{Key: config.SetupKey}) // to be removed
+		all = append(all, config.Setting{Key: config.SetupKey}) // it is removed
 	} else {
 		text("scripts.setup", a.Setup)
 	}

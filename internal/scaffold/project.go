@@ -44,7 +44,7 @@ const (
 	Changed Action = "changed"
 	Moved   Action = "moved"
 	Exists  Action = "exists" // it stays as it is
-	Kept    Action = "kept"   // it cannot be moved because its new name is taken
+	Kept    Action = "kept"   // it cannot be moved, because its new name is taken
 )
 
 // Change is one path of a repository and what init does to it.
@@ -57,7 +57,7 @@ type Change struct {
 	data   []byte
 }
 
-// Diff returns the change of a file's content as a patch; empty where no content is written.
+// Diff returns the change of a file's content as a patch; empty when no content is written.
 func (c *Change) Diff() string {
 	if c.Action != Created && c.Action != Changed {
 		return ""
@@ -67,7 +67,7 @@ func (c *Change) Diff() string {
 		from = "/dev/null"
 	}
 	patch := diff.Diff(from, c.old, "b/"+c.Path, c.data)
-	_, patch, _ = bytes.Cut(patch, []byte("\n")) // a line for the command that made it
+	_, patch, _ = bytes.Cut(patch, []byte("\n")) // the first line is about the command that made the patch
 	return string(patch)
 }
 
@@ -189,8 +189,8 @@ func planIgnore(root string, window bool) (Change, error) {
 	return c, nil
 }
 
-// putBlock replaces the marked block of a text, or adds it at the end. A block without its end is
-// only its first line.
+// putBlock replaces the marked block of a text, or adds it at the end. A block without its last
+// line is only its first line.
 func putBlock(text []byte, block []string) []byte {
 	eol := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -245,7 +245,7 @@ func planFolder(root, rel string) (Change, error) {
 	return c, nil
 }
 
-// planArchive plans to move everything in ai_docs/scout to the archive.
+// planArchive plans the move of everything in ai_docs/scout to the archive.
 func planArchive(root string) ([]Change, error) {
 	names, err := Scouts(root)
 	if err != nil {
@@ -265,7 +265,7 @@ func planArchive(root string) ([]Change, error) {
 	return moves, nil
 }
 
-// Scouts returns the names in ai_docs/scout, which the standard layout archives; none where it is
+// Scouts returns the names in ai_docs/scout, which the standard layout archives; none when it is
 // not a folder.
 func Scouts(root string) ([]string, error) {
 	info, err := file.StatBeneath(root, scoutDir)

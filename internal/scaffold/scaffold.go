@@ -21,9 +21,9 @@ import (
 var instructions string
 
 // Worktree writes everything that a new worktree gets, under .agency in root. Until the runner
-// starts it can be repeated, for example after a crash: each file is written again. The repository
-// is not trusted: nothing outside root is ever written, and where it has a link or a file in place
-// of a folder, or a folder in place of a file, the error is E_INVALID_PATH and names it.
+// starts it can be repeated, for example after a crash: it writes each file again. The repository
+// is not trusted: nothing outside root is ever written. A link or a file in place of a folder, or a
+// folder in place of a file, is E_INVALID_PATH, which names it.
 func Worktree(root string, prompt []byte, at time.Time) error {
 	for _, f := range []struct {
 		rel  string

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Short returns a path of a file in a folder that is short enough for a socket, and stays so until
+// Short returns a path for a file in a folder that is short enough for a socket. It is valid until
 // done is called.
 func Short(folder, name string) (path string, done func(), err error) {
 	if runtime.GOOS != "linux" { // without /proc

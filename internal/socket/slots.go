@@ -45,7 +45,7 @@ func (s *slotted) Close() error {
 	return s.Conn.Close()
 }
 
-// CloseWrite ends what is sent.
+// CloseWrite closes the sending side of the connection.
 func (s *slotted) CloseWrite() error {
 	half, ok := s.Conn.(interface{ CloseWrite() error })
 	if !ok {

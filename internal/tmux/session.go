@@ -139,13 +139,13 @@ func literal(arg string) string {
 	return arg
 }
 
-// Exists reports whether there is a session of exactly that name. Without a server there is none.
+// Exists reports whether there is a session with exactly that name. Without a server there is none.
 func (t *Tmux) Exists(ctx context.Context, name string) (bool, error) {
 	all, err := t.list(ctx)
 	return slices.ContainsFunc(all, func(s listed) bool { return s.name == name }), err
 }
 
-// Runs reports whether a program runs in the session of exactly that name. It is false when there
+// Runs reports whether a program runs in the session with exactly that name. It is false when there
 // is no such session.
 func (t *Tmux) Runs(ctx context.Context, name string) (bool, error) {
 	if !nameRule().MatchString(name) {
@@ -161,9 +161,9 @@ func (t *Tmux) Runs(ctx context.Context, name string) (bool, error) {
 	return slices.Contains(strings.Fields(out), "0"), nil
 }
 
-// Kill ends the session of exactly that name, with every window in it. A client in it goes back to
-// the session that it came from, and is detached if it came from none. It is
-// E_TMUX_SESSION_NOT_FOUND when there is none.
+// Kill ends the session with exactly that name, with every window in it. A client in it returns to
+// the session that it came from, or is detached. Without such a session the error is
+// E_TMUX_SESSION_NOT_FOUND.
 func (t *Tmux) Kill(ctx context.Context, name string) error {
 	if !nameRule().MatchString(name) {
 		return noSession(name)
@@ -194,8 +194,8 @@ func (t *Tmux) Sessions(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Attached returns how many clients are attached to the session of exactly that name. It is
-// E_TMUX_SESSION_NOT_FOUND when there is none.
+// Attached returns how many clients are attached to the session with exactly that name. Without
+// such a session the error is E_TMUX_SESSION_NOT_FOUND.
 func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
 	all, err := t.list(ctx)
 	if err != nil {
@@ -208,10 +208,10 @@ func (t *Tmux) Attached(ctx context.Context, name string) (int, error) {
 	return all[i].clients, nil
 }
 
-// Capture returns the visible screen of a pane as plain text with a newline after each row. It is
-// E_TMUX_SESSION_NOT_FOUND when the session of exactly that name has no such pane: a restarted
-// server reuses the ids of panes, so the id alone may be of another pane. The text is the
-// program's: untrusted, but without escape sequences.
+// Capture returns the visible screen of a pane as plain text with a newline after each row. The
+// error is E_TMUX_SESSION_NOT_FOUND when the session with exactly that name has no such pane: a
+// restarted server reuses the ids of panes, so the id alone may belong to another pane. The text
+// comes from the program: it is untrusted, but without escape sequences.
 func (t *Tmux) Capture(ctx context.Context, session, pane string) (string, error) {
 	return t.capture(ctx, session, pane)
 }
@@ -250,7 +250,7 @@ func (t *Tmux) capture(ctx context.Context, session, pane string, options ...str
 	return t.captureAfter(ctx, session, pane, "", options...)
 }
 
-// captureAfter captures a pane after a line with the values of a format, if that is not empty.
+// captureAfter captures a pane. If format is not empty, a line with its values comes first.
 func (t *Tmux) captureAfter(ctx context.Context, session, pane, format string, options ...string) (string, error) {
 	if !nameRule().MatchString(session) {
 		return "", noSession(session)

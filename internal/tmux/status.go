@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Options of agency's sessions that attach sets, because they depend on the keys of the user.
+// Options of agency's sessions that attach sets, because their values depend on the user's keys.
 const (
 	OptionBack   = "@agency_back"   // the key that switches to the last session, behind the prefix
 	OptionAnswer = "@agency_answer" // the tmux command that answers the run, when a key is bound to it
 )
 
-// LeaveKey is the one key that leaves a run on a tmux server of agency's own.
+// LeaveKey is the one key that leaves a run on agency's own tmux server.
 const LeaveKey = "F12"
 
-// nested holds in a client that is itself inside a tmux or screen, which takes the first prefix.
+// nested is true for a client that is itself inside tmux or screen, which takes the first prefix.
 const nested = `#{m/r:^(screen|tmux),#{client_termname}}`
 
-// statusLeft is the left of a status line: what the command prints, and the keys that lead out. A
-// client that came from another session goes back there; another one leaves.
+// statusLeft is the left part of a status line: what the command prints, and the keys that lead
+// out. A client that came from another session goes back there; others leave.
 const statusLeft = ` LINE#{?client_last_session, · prefix #{?#{OptionBack},#{OptionBack},L}: back, · LEAVE: leave}#{?#{&&:#{m:*◐*,LINE},#{OptionAnswer}}, · prefix a: answer,} `
 
 // dress returns the tmux commands that give a session its title and its status line.
@@ -46,8 +46,8 @@ func (s *Session) dress(target string) []string {
 	return args
 }
 
-// job returns a command as a format of tmux: its output, renewed at each status interval while a
-// client looks.
+// job returns a tmux format that shows the output of a command, renewed at each status interval
+// while a client is attached.
 func job(argv []string) string {
 	words := make([]string, 0, len(argv))
 	for _, arg := range argv {
@@ -57,7 +57,8 @@ func job(argv []string) string {
 	return "#(" + strings.NewReplacer("#", "##", "%", "%%", ",", "#,", "}", "#}").Replace(strings.Join(words, " ")) + ")"
 }
 
-// dismiss sends clients out of a session that is about to end. Each line is the way out of one.
+// dismiss moves clients out of a session that is about to end. Each line of clients has the way out of
+// one and its name.
 func (t *Tmux) dismiss(ctx context.Context, clients string) {
 	for line := range strings.Lines(clients) {
 		how, client, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

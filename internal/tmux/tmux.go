@@ -22,9 +22,10 @@ import (
 // Tmux talks to one tmux server, by one short-lived tmux process per call. It is safe for
 // concurrent use.
 type Tmux struct {
-	// Env is the environment of the tmux processes; nil is this process's own. A server that Start
-	// starts keeps it for all its life and gives it to every pane. TMUX and TMUX_PANE are dropped:
-	// only the socket decides which server is meant, also when agency itself was started in a pane.
+	// Env is the environment of the tmux processes; nil means this process's own. A server that
+	// Start starts keeps it for its whole life and gives it to every pane. TMUX and TMUX_PANE are
+	// dropped: only the socket decides which server is meant, also when agency itself was started
+	// in a pane.
 	Env []string
 
 	socket  string
@@ -38,7 +39,7 @@ func New(socket string, timeout time.Duration) *Tmux {
 	return &Tmux{socket: socket, timeout: timeout}
 }
 
-// outputLimit is the most that is read from one tmux process, in bytes.
+// outputLimit is the largest output that is read from one tmux process, in bytes.
 const outputLimit = 16 << 20
 
 // failure is the error of a failed tmux process.
@@ -90,7 +91,7 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	}
 	var stdout, stderr bounded
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// The processes that agency starts at the same time hold the output, too, until their exec.
+	// Processes that agency starts at the same time also inherit the output, until their exec.
 	cmd.WaitDelay = 3 * time.Second
 	end := trace.Begin(ctx, "tmux", args[0])
 	err = cmd.Run()
