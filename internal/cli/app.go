@@ -116,8 +116,8 @@ func (a *App) writeTrace(d *command.Deps, end func()) {
 	}
 }
 
-// exclusive is the parser's error for flags that exclude each other; the second list has those
-// given.
+// exclusive matches the parser's error for flags that exclude each other; the second list has the
+// given ones.
 var exclusive = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.+)\] were all set$`)
 
 // asUsage turns an error of the flag parser into a usage error of a command. All other errors are

@@ -87,11 +87,11 @@ func (a *App) entries() []entry {
 	}
 }
 
-// docsWord calls the command that writes about all others.
+// docsWord calls the command that documents all others.
 const docsWord = "docs"
 
-// choose parts the commands into the one that a command line calls and the others. Where it does
-// not begin with the name of a command, all are chosen.
+// choose divides the commands into the one that a command line calls, and the others. When the
+// command line does not begin with the name of a command, all are chosen.
 func choose(all []entry, args []string) (chosen, others []entry) {
 	if len(args) == 0 || args[0] == docsWord {
 		return all, nil

@@ -63,8 +63,8 @@ func fillHelp(text string, room int) string {
 	return strings.Join(out, "\n")
 }
 
-// withoutAliases leaves out the section of aliases: they are for the fingers, and a help with one
-// name for each command is easier to read.
+// withoutAliases removes the section of aliases: they save typing, and a help with one name for
+// each command is easier to read.
 func withoutAliases(usage string) string {
 	before, rest, found := strings.Cut(usage, "\nAliases:\n")
 	if !found {

@@ -22,9 +22,9 @@ const rootExample = `  agency run "fix the login test"
   agency ls
   agency attach 1122-fix-the-login-a1b2`
 
-// root returns the tree of commands. Of a command line that begins with the name of a command it is
-// that command alone, because making all of them takes longer than most commands do; the help of
-// one makes the others.
+// root returns the tree of commands. For a command line that begins with the name of a command, it
+// has only that command, because making all of them takes longer than most commands do. The help of
+// one command makes the others too.
 func (a *App) root(d *command.Deps, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "agency",
@@ -116,7 +116,7 @@ func addLibrary(root *cobra.Command) {
 	}
 }
 
-// bashAlone lets the library's script for bash work without the package bash-completion, which
+// bashAlone makes the library's script for bash work without the package bash-completion, which
 // joins the words that bash splits at = and colons.
 const bashAlone = `
 if ! declare -F _get_comp_words_by_ref >/dev/null; then
@@ -138,9 +138,9 @@ if ! declare -F _get_comp_words_by_ref >/dev/null; then
 fi
 `
 
-// configFlag is --config. A file that does not exist is refused where the flag is read, so that no
-// command continues without it, also none that reads no configuration. Completion continues: a shell has
-// no place for an error.
+// configFlag is the value of --config. It refuses a missing file when the flag is parsed, so that
+// no command continues without the file, even one that reads no configuration. Completion
+// continues: a shell has no place for an error.
 type configFlag struct {
 	*command.Deps
 
@@ -160,7 +160,7 @@ func (f *configFlag) Set(path string) error {
 	return config.FlagFile(path)
 }
 
-// helpOn is agency help COMMAND.
+// helpOn serves agency help COMMAND.
 func helpOn(help *cobra.Command, args []string) error {
 	cmd, rest, err := help.Root().Find(args)
 	if err != nil {
@@ -172,7 +172,7 @@ func helpOn(help *cobra.Command, args []string) error {
 	return cmd.Help()
 }
 
-// dangerous are flags that no mistyped flag may become.
+// dangerous are flags that agency never proposes for a mistyped one.
 var dangerous = []string{"apply", "dangerously-skip-permissions", "delete-branch", "discard", "force"}
 
 // nearestFlag returns the flag nearest to one that does not exist, or "". It never proposes one

@@ -83,8 +83,8 @@ func (o *alertsOptions) run(cmd *cobra.Command, args []string) error {
 	return o.followAlerts(cmd.Context(), req)
 }
 
-// nothing returns what an empty list means: runs that are not watched, or have only just stopped,
-// can need the user without an alert.
+// nothing returns the text for an empty list. Runs can need the user without an alert, when they
+// are not watched or have only just stopped.
 func (o *alertsOptions) nothing(ctx context.Context, req api.ListAlertsRequest) string {
 	const none = "no alert needs an action"
 	resp, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Dir: req.Dir, Run: req.Run, Fields: []string{"status", "removed_at"}})
@@ -131,7 +131,7 @@ func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequ
 		}
 		return nil
 	}
-	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64}) // first, so that no event is missed in between
+	newest, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Since: math.MaxInt64}) // before the list, so that no event is missed in between
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (o *alertsOptions) followAlerts(ctx context.Context, req api.ListAlertsRequ
 		if err := json.Unmarshal(e.Data, &opened); err != nil {
 			return fmt.Errorf("read event %d: %w", e.Seq, err)
 		}
-		// The alert may be over already when it could not be printed before.
+		// The alert may be over already if it could not be printed earlier.
 		of := api.ListAlertsRequest{Dir: req.Dir, Run: string(e.RunID), Resolved: true}
 		return show(of, func(al *api.Alert) bool { return al.ID == opened.Alert })
 	})
@@ -178,8 +178,8 @@ func (o *alertsOptions) printAlert(al *api.Alert) error {
 	return o.Out.Failed()
 }
 
-// alertTable returns a line for each alert: what happened, in words, and the command that deals
-// with it, in the same line if there is room. SENT is there when an alert is not simply open.
+// alertTable returns a line for each alert: what happened, in words, and the command to act on it,
+// on the same line if there is room. The column SENT is there when an alert is more than just open.
 func alertTable(d *command.Deps, alerts []api.Alert) string {
 	rows := [][]string{{"ALERT", "SINCE", "SENT", "WHAT", "ANSWER"}}
 	open := true
@@ -211,7 +211,7 @@ func alertTable(d *command.Deps, alerts []api.Alert) string {
 	return term.Table(rows)
 }
 
-// stacked returns a table of alerts with each command in a line of its own, for a terminal that is
+// stacked returns a table of alerts with each command on a line of its own, for a terminal that is
 // too narrow for both.
 func stacked(rows [][]string, width int, alerts []api.Alert) string {
 	last := len(rows[0]) - 1
@@ -239,8 +239,8 @@ func column(rows [][]string, i int) []string {
 	return cells
 }
 
-// within leaves the name out of the sentence of an alert when it would fill most of the room, so
-// that what happened would be cut, and the command beside it names the run as well.
+// within removes the name from the sentence of an alert if the name would take most of the room, so
+// that the rest would be cut, and if the command beside it names the run too.
 func within(room int, sentence, command string, al *api.Alert) string {
 	name := term.SafeLine(al.Ref())
 	if term.Width(sentence) <= room || 2*term.Width(name) <= room || !strings.HasSuffix(command, " "+name) {
@@ -382,8 +382,8 @@ func (o *snoozeOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// alertIDs returns the ids of alerts that the user named by the end of their ids. What names none
-// or several stays as it is, for the daemon to refuse.
+// alertIDs returns the ids of alerts that the user named by the ends of their ids. A word that
+// matches no alert, or several, stays as it is, and the daemon refuses it.
 func alertIDs(ctx context.Context, d *command.Deps, refs []string) ([]string, error) {
 	whole := len(agency.NewAlertID(time.Time{}, [10]byte{}))
 	if !slices.ContainsFunc(refs, func(ref string) bool { return len(ref) < whole }) {

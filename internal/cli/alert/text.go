@@ -16,8 +16,8 @@ import (
 // shownID is how much of the end of a message's id is shown, in bytes.
 const shownID = 9
 
-// printMessages prints each message as one line about it, with its text below. The text of a
-// message from agency says its type in words.
+// printMessages prints each message as one line about it, with its text below. For a message from
+// agency the line has its type in words.
 func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages []agency.Message) {
 	if len(messages) == 0 {
 		d.Chat("no messages")
@@ -49,5 +49,5 @@ func printMessages(ctx context.Context, d *command.Deps, w io.Writer, messages [
 	}
 }
 
-// messageID is the end of an id, which is enough to acknowledge the message.
+// messageID returns the end of an id, which is enough to acknowledge the message.
 func messageID(id string) string { return term.SafeLine(id[max(0, len(id)-shownID):]) }

@@ -23,16 +23,16 @@ func (d *Deps) Client() (*api.Client, error) {
 	return d.ClientAnyway()
 }
 
-// ClientAnyway is Client for a command that also does its work when the configuration has a
-// mistake, as far as a daemon runs. All calls of one command share a client: it knows that it has
-// met a daemon of its own version, and does not stop one that an upgrade put in its place.
+// ClientAnyway is Client for a command that can work with a running daemon even if the
+// configuration has a mistake. All calls of one command share a client: it remembers that it has
+// met a daemon of its own version, and does not stop one that replaced it in an upgrade.
 func (d *Deps) ClientAnyway() (*api.Client, error) {
 	d.connecting.Do(func() { d.client, d.clientErr = d.connect() })
 	return d.client, d.clientErr
 }
 
-// RunningDaemon returns a client of the daemon that runs, of any version. It starts and replaces
-// none.
+// RunningDaemon returns a client of the running daemon, of any version. The client neither starts
+// nor replaces a daemon.
 func (d *Deps) RunningDaemon() (*api.Client, error) {
 	cfg, err := d.Places()
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *Deps) connect() (*api.Client, error) {
 	}
 	client := api.NewClient(cfg.Socket, d.Version, func(ctx context.Context) error {
 		if d.cfgErr != nil {
-			return d.cfgErr // with defaults a daemon could look for its agents on the wrong tmux server
+			return d.cfgErr // with the defaults, a daemon could look for its agents on the wrong tmux server
 		}
 		if cfg.SocketNote != "" {
 			d.Chat("agency: %s", cfg.SocketNote)
@@ -79,14 +79,14 @@ func (d *Deps) connect() (*api.Client, error) {
 func (d *Deps) InSandbox() bool { return d.Getenv(agency.SandboxVariable) != "" }
 
 // outsideWait is how long a command in a sandbox waits for a daemon, and outsideEvery how often it
-// looks.
+// tries.
 const (
 	outsideWait  = time.Minute
 	outsideEvery = 250 * time.Millisecond
 )
 
-// awaitOutside waits until a daemon answers: a command in a sandbox starts none, but the next one of
-// the user does.
+// awaitOutside waits until a daemon answers: a command in a sandbox cannot start one, but the
+// user's next command does.
 func (d *Deps) awaitOutside(ctx context.Context, client *api.Client) error {
 	d.outside.Do(func() {
 		d.Chat("agency: no daemon runs outside the sandbox; waiting for the user's next agency command")
@@ -126,7 +126,7 @@ func Call[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Req, Res
 	return api.Call(ctx, client, op, req)
 }
 
-// CallAnyway is Call by ClientAnyway.
+// CallAnyway is Call through ClientAnyway.
 func CallAnyway[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Req, Resp], req Req) (Resp, error) {
 	client, err := d.ClientAnyway()
 	if err != nil {
@@ -136,8 +136,9 @@ func CallAnyway[Req, Resp any](ctx context.Context, d *Deps, op api.Operation[Re
 	return api.Call(ctx, client, op, req)
 }
 
-// AwaitNext returns when another daemon has replaced one that was asked to end; it does not wait
-// for one that ended otherwise. Several parts of a command may wait, and one of them prints that.
+// AwaitNext returns when another daemon has replaced one that was asked to stop; when the daemon
+// ended for another reason, it returns at once. Several parts of a command may wait, and one of
+// them prints a note.
 func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	d.awaiting.Lock()
 	defer d.awaiting.Unlock()
@@ -163,5 +164,5 @@ func (d *Deps) AwaitNext(ctx context.Context, home string) error {
 	}
 }
 
-// nextEvery is how often a following command looks for the next daemon.
+// nextEvery is how often a command that follows looks for the next daemon.
 const nextEvery = 250 * time.Millisecond

@@ -46,8 +46,8 @@ func Takes(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// quoted returns the way out for a wrong number of arguments: words that were meant as the one text
-// at the end are quoted, and the help is for everything else.
+// quoted returns the hint for a wrong number of arguments: to quote the words that were meant as
+// the text at the end, or else the help.
 func quoted(cmd *cobra.Command, args, names []string) string {
 	last := len(names) - 1
 	if len(args) <= len(names) || last < 0 || names[last] != "TEXT" && names[last] != "ANSWER" {
@@ -79,8 +79,8 @@ func TakesRuns(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// otherNames are names that the fingers know for commands of a group, as for those of agency itself.
-// Help does not list them.
+// otherNames are names of subcommands that users know from other programs, as for agency's own
+// commands. Help does not list them.
 var otherNames = map[string]string{"ls": "list", "logs": "log", "rm": "remove", "show": "inspect"}
 
 // Group returns a command that only holds others.
@@ -105,10 +105,11 @@ func HelpOrUnknown(cmd *cobra.Command, args []string) error {
 	return UnknownCommand(cmd, args[0])
 }
 
-// destroying are commands that end or remove something: no mistyped word may become one.
+// destroying are commands that end or remove something: agency never proposes them for a mistyped
+// word.
 var destroying = []string{"cancel", "gc", "rebuild", "restore", "rm", "stop", "uninstall", "unflag"}
 
-// UnknownCommand is the error about a word that names no command below cmd, with the nearest one
+// UnknownCommand returns the error for a word that names no command below cmd, with the nearest one
 // that does. It never proposes a command that destroys something.
 func UnknownCommand(cmd *cobra.Command, word string) error {
 	known := []string{}

@@ -58,14 +58,14 @@ func (d *Deps) offer(cmd *cobra.Command, args []string, word string, fits func(r
 	})
 }
 
-// agentRef is what names the run of an agent.
+// agentRef is a name for the run of an agent.
 type agentRef struct {
 	ref string
 	run agency.RunID
 }
 
-// agentRefs returns the agents that a word can begin to name: those of the session before its
-// slash, or without one those of the sessions that run here.
+// agentRefs returns the agents whose names can begin with a word: with a slash in it, those of the
+// session before the slash, otherwise those of the sessions that run here.
 func (d *Deps) agentRefs(ctx context.Context, client *api.Client, word string) []agentRef {
 	var refs []agentRef
 	add := func(session, before string) {
@@ -89,7 +89,7 @@ func (d *Deps) agentRefs(ctx context.Context, client *api.Client, word string) [
 	for i := range resp.Sessions {
 		s := &resp.Sessions[i]
 		before := ""
-		if len(resp.Sessions) > 1 { // an id alone could mean an agent of each
+		if len(resp.Sessions) > 1 { // an id alone could mean an agent of each session
 			before = cmp.Or(s.Name, s.Ref()) + "/"
 		}
 		add(s.Ref(), before)
@@ -123,7 +123,7 @@ func Described(word, description string) string {
 	return cobra.CompletionWithDesc(word, term.Fit(term.SafeLine(description), SummaryColumns))
 }
 
-// Values has a flag complete its values from a list that is known without a daemon.
+// Values makes a flag complete its values from a list that is known without a daemon.
 func Values(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -209,7 +209,7 @@ func (d *Deps) CompleteQueued(left bool) cobra.CompletionFunc {
 	}
 }
 
-// CompleteWork is CompleteRuns and CompleteSessions.
+// CompleteWork offers what CompleteRuns and CompleteSessions offer.
 func (d *Deps) CompleteWork(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	runs, _ := d.CompleteRuns(cmd, args, word)
 	sessions, directive := d.CompleteSessions(cmd, args, word)

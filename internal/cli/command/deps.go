@@ -35,8 +35,8 @@ type Deps struct {
 	// DaemonHolder returns the process that owns a data root, or owned it last.
 	DaemonHolder func(home string) (api.Holder, error)
 
-	// Waits shows what the command waits for until the function that it returns is called; nil prints
-	// it.
+	// Waits shows what the command waits for, until the function that it returns is called. When
+	// nil, the text is printed.
 	Waits func(text string) (over func())
 
 	// Trace collects the steps of the command for AGENCY_TRACE; nil without it.
@@ -47,7 +47,7 @@ type Deps struct {
 	cfg        *config.Config
 	cfgErr     error // what is wrong with cfg
 	connecting sync.Once
-	outside    sync.Once // says that a command in a sandbox waits
+	outside    sync.Once // prints once that a command in a sandbox waits
 	client     *api.Client
 	clientErr  error
 	awaiting   sync.Mutex // held by the part of a command that waits for the next daemon
@@ -64,9 +64,8 @@ func (d *Deps) Config() (*config.Config, error) {
 	return d.cfg, d.cfgErr
 }
 
-// Places returns the configuration for commands that need only its data root and socket, and that a
-// mistake in the rest must not keep from their work, such as ending an agent. It warns of the
-// mistake once.
+// Places returns the configuration for commands that need only its data root and socket, such as
+// one that ends an agent. A mistake in the rest must not prevent these; Places warns of it once.
 func (d *Deps) Places() (*config.Config, error) {
 	first := d.cfg == nil
 	cfg, err := d.Config()
@@ -80,7 +79,7 @@ func (d *Deps) Places() (*config.Config, error) {
 }
 
 // CallerConfig returns the absolute path of the file that --config names, for the daemon to read;
-// empty is the default one.
+// empty means the default one.
 func (d *Deps) CallerConfig() string {
 	if d.ConfigPath == "" {
 		return ""
@@ -91,7 +90,7 @@ func (d *Deps) CallerConfig() string {
 // Getenv returns the variable of the caller's environment; empty when there is none.
 func (d *Deps) Getenv(name string) string { return agency.Environ(d.Env).Lookup(name) }
 
-// Absolute returns the absolute path of one that the caller named.
+// Absolute returns a path that the caller named as an absolute one.
 func (d *Deps) Absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -44,7 +44,7 @@ func (d *Deps) PrintLog(ctx context.Context, client *api.Client, req api.LogsReq
 		_, err = io.Copy(d.Out, log)
 	}
 	if req.Follow && ctx.Err() != nil {
-		return nil // the user who follows has seen enough; otherwise a part of the log is missing
+		return nil // an interrupt is a normal end with --follow; otherwise a part of the log is missing
 	}
 	return LogError(err)
 }
@@ -57,5 +57,5 @@ func LogError(err error) error {
 	return agency.Errorf(agency.CodeDaemonConnectFailed, "read the log: %w", err)
 }
 
-// logJSONLimit is how much of a log fits into an envelope, in bytes.
+// logJSONLimit is the largest log that fits into an envelope, in bytes.
 const logJSONLimit = 64 << 20

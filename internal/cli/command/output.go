@@ -21,7 +21,7 @@ type Output struct {
 
 	// Status is the exit status of a command that did its work, when it is not 0.
 	Status int
-	// Asks reports whether exit status 1 is an answer of the command, so that errors need another
+	// Asks reports whether exit status 1 is an answer of the command. Then errors need another
 	// status.
 	Asks bool
 
@@ -89,7 +89,7 @@ func (o *Output) Fail(e *agency.Error) int {
 		return exit
 	}
 	message, others := e.Message, ""
-	if e.Details["problems"] != nil { // the hint is that of the first
+	if e.Details["problems"] != nil { // the hint belongs to the first problem
 		message, others, _ = strings.Cut(message, "\n")
 	}
 	columns, _ := term.Columns(o.Err)
@@ -103,8 +103,8 @@ func (o *Output) Fail(e *agency.Error) int {
 	return exit
 }
 
-// wrapLines breaks the lines of a message that are too long for a terminal at spaces. A hint is not
-// broken, so that a command in it can be copied.
+// wrapLines breaks the lines of a message that are too long for a terminal at spaces. It does not
+// break a hint, so that a command in it can be copied.
 func wrapLines(text string, columns int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -115,7 +115,8 @@ func wrapLines(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Beside prints short texts for the user beside each other, or below where they have no room.
+// Beside prints short texts for the user side by side, or one below the other when they have no
+// room.
 func (o *Output) Beside(texts ...string) {
 	line := strings.Join(texts, "   ")
 	if columns, ok := term.Columns(o.Err); ok && term.Width(line) > columns {
@@ -149,9 +150,9 @@ func (o *Output) Warn(warnings []string) {
 	}
 }
 
-// Passing prints a text that holds until the function that it returns is called. On a terminal it
-// stands at the cursor, below a list that Paint repaints up to the last row, and is removed
-// afterwards.
+// Passing prints a text that is valid until the function that it returns is called. On a terminal
+// the text stands at the cursor, below a list that Paint repaints up to the last row, and is
+// removed afterwards.
 func (o *Output) Passing(text string) (over func()) {
 	if _, ok := term.Columns(o.Err); !ok || o.JSON {
 		o.Chat("%s", text)

@@ -7,7 +7,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// Parts returns a line for each agent of a session whose work lands with that of others.
+// Parts returns a line for each agent of a session whose work lands with the work of others.
 func Parts(parts []api.SessionPart) []string {
 	lines := make([]string, 0, len(parts))
 	for _, p := range parts {

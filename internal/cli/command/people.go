@@ -8,8 +8,8 @@ import (
 	"agency/internal/cli/term"
 )
 
-// Names returns a function that returns the name of the run or user of an id. It asks the daemon
-// once for each.
+// Names returns a function that returns the name of the run or user with an id. It asks the daemon
+// once for each id.
 func (d *Deps) Names(ctx context.Context) func(id string) string {
 	known := map[string]string{"": "no recipient", agency.Daemon: agency.Daemon, agency.User: "you"}
 	if self := d.Getenv("AGENCY_RUN_ID"); self != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// related are, for each command directly below agency, those that a reader of its help looks for
+// related names, for each command directly below agency, the commands that readers of its help need
 // next.
 var related = map[string]string{
 	"abandon":    "merge, rm, resume",
@@ -71,8 +71,8 @@ var related = map[string]string{
 	"permission-mode": "model, mode, answer",
 }
 
-// Related returns the commands, without "agency", that a reader of a command's help looks for next:
-// for a subcommand also the command that it belongs to.
+// Related returns the commands, without "agency", that readers of a command's help need next; for a
+// subcommand also the command that it belongs to.
 func Related(cmd *cobra.Command) []string {
 	if !cmd.HasParent() {
 		return []string{"run", "ls", "tui", "attach", "session", "doctor"}

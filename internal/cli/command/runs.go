@@ -40,7 +40,7 @@ func RunColumns() []Column {
 // PipeColumns returns the columns of runs where no terminal limits them.
 func PipeColumns() []Column { return RunColumns()[:5] }
 
-// RunFields returns the fields of a run, by their names in JSON, that columns need.
+// RunFields returns the fields of a run, by their names in JSON, for some columns.
 func RunFields(columns ...Column) []string {
 	fields := []string{}
 	for _, c := range columns {
@@ -133,7 +133,7 @@ func (d *Deps) RunTable(runs []api.Run, repos bool) string {
 	return t.Text(d.Colour())
 }
 
-// Table is a table of runs. A column is made when it is first looked at.
+// Table is a table of runs. It makes a column when it is first needed.
 type Table struct {
 	runs    []api.Run
 	now     time.Time // for ages
@@ -144,9 +144,9 @@ type Table struct {
 
 // The least widths of SUMMARY, in columns of the terminal.
 const (
-	easySummary  = 40 // with columns that can be missed
-	leastSummary = 24 // with the age
-	shortSummary = 8  // less shows nothing
+	easySummary  = 40 // while columns that can be omitted are shown
+	leastSummary = 24 // while the age is shown
+	shortSummary = 8  // a narrower one shows nothing useful
 )
 
 // NewTable returns a table of runs with all columns. now is the time for ages.
@@ -168,8 +168,8 @@ func (t *Table) column(c Column) []string {
 	return cells
 }
 
-// heading returns the heading of a column. That of RUN is what the runs have in it, if all have the
-// same.
+// heading returns the heading of a column. For RUN it is the word for the kind of names in it, if
+// all runs have the same kind.
 func (t *Table) heading(c Column) string {
 	if c != columnRun {
 		return string(c)
@@ -196,11 +196,11 @@ func (t *Table) width(c Column) int {
 	return t.widths[c]
 }
 
-// Keep shows these columns, uncut.
+// Keep shows exactly these columns, uncut.
 func (t *Table) Keep(columns ...Column) { t.columns = columns }
 
-// Fit shows the columns that have room in a terminal of this width, and cuts SUMMARY to what the
-// others leave. What names a run is never cut.
+// Fit shows the columns that have room in a terminal of this width, and cuts SUMMARY to the room
+// that is left. The name of a run is never cut.
 func (t *Table) Fit(width int, repos bool) {
 	t.columns = []Column{columnRun, ColumnStatus, ColumnSummary}
 	if repos {
@@ -239,21 +239,21 @@ func (t *Table) Fit(width int, repos bool) {
 	}
 }
 
-// add shows a column too.
+// add also shows a column.
 func (t *Table) add(c Column) {
 	if !slices.Contains(t.columns, c) {
 		t.columns = t.with(c)
 	}
 }
 
-// addIf shows a column too if SUMMARY keeps this width, or all that it needs.
+// addIf also shows a column if SUMMARY keeps this width, or all that it needs.
 func (t *Table) addIf(width, summary int, c Column) {
 	if t.room(t.with(c), width) >= t.wanted(summary) {
 		t.add(c)
 	}
 }
 
-// with returns the shown columns and others, in their order. RUN_ID and NAME take the place of RUN.
+// with returns the shown columns and others, in their order. RUN_ID and NAME replace RUN.
 func (t *Table) with(more ...Column) []Column {
 	var columns []Column
 	if !slices.Contains(more, ColumnRunID) && slices.Contains(t.columns, columnRun) {
@@ -267,10 +267,10 @@ func (t *Table) with(more ...Column) []Column {
 	return columns
 }
 
-// wanted returns a width of SUMMARY, or its natural one if that is less.
+// wanted returns a width for SUMMARY, or its natural width if that is smaller.
 func (t *Table) wanted(width int) int { return min(width, t.width(ColumnSummary)) }
 
-// room returns what columns leave for SUMMARY, which is one of them.
+// room returns the width that columns leave for SUMMARY, which is one of them.
 func (t *Table) room(columns []Column, width int) int {
 	return width - t.total(columns) + t.width(ColumnSummary)
 }

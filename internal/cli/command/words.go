@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// RootCause returns a file error without its operation and path, which the caller names better.
+// RootCause returns a file error without its operation and path, which the caller's message names.
 func RootCause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -15,7 +15,7 @@ func RootCause(err error) error {
 	return err
 }
 
-// Count is a number and the noun that it counts.
+// Count returns a number and the noun that it counts.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -53,8 +53,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return f, RootCause(err)
 }
 
-// ErrNotRegular is the error about a file that is a folder, a device or a pipe.
+// ErrNotRegular is the error for a file that is a folder, a device or a pipe.
 var ErrNotRegular = errors.New("it is not a regular file")
 
-// NotRecorded is the note about an attempt whose newest state is only in the daemon's memory.
+// NotRecorded is the note for an attempt whose newest state is only in the daemon's memory.
 const NotRecorded = "not in the record yet: the disk takes nothing; it is tried again and again"

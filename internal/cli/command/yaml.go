@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// YAML writes data as YAML: the same members in the same order as its JSON.
+// YAML writes data as YAML, with the same members in the same order as its JSON.
 func YAML(w io.Writer, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -28,8 +28,8 @@ func YAML(w io.Writer, data any) error {
 	return encoder.Close()
 }
 
-// blocks takes the brackets of JSON and the quotes of names away. Texts keep their quotes: readers
-// differ in what a plain text such as yes is.
+// blocks removes the brackets of JSON and the quotes around names. Other texts keep their quotes:
+// readers interpret a plain text such as yes differently.
 func blocks(n *yaml.Node) {
 	n.Style &^= yaml.FlowStyle
 	for i, child := range n.Content {

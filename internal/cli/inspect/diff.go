@@ -72,7 +72,7 @@ func (o *diffOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// since names the base of a diff.
+// since returns the words for the base of a diff.
 func since(base string) string {
 	switch base {
 	case api.DiffFromTarget:
@@ -84,9 +84,8 @@ func since(base string) string {
 	}
 }
 
-// leftOut prints what a difference does not show. The hints use the user's own repository,
-// never the worktree: the agent chooses where its .git leads, and which programs git would run
-// there.
+// leftOut prints what a difference does not show. The hints use the user's own repository, never
+// the worktree: the agent chooses where its .git leads, and which programs git would run there.
 func (o *diffOptions) leftOut(resp *api.DiffRunResponse) {
 	if left := resp.LeftOut; left.Files > 0 {
 		o.Chat("agency: note: %d files with %s are too much to look at:", left.Files, plain.ByteSize(left.Bytes))

@@ -53,7 +53,7 @@ func explainText(w io.Writer, resp *api.ExplainRunResponse, width int) {
 	}
 	status := fmt.Sprintf("status:  %s %s  ", s.Label.Mark(), s.Label)
 	if s.Label == agency.LabelKilled {
-		line("%s", strings.TrimSpace(status)) // its summary is the same
+		line("%s", strings.TrimSpace(status)) // its summary is the same text
 	} else {
 		line("%s", term.Hang(status, term.SafeLine(s.Summary), width))
 	}

@@ -25,7 +25,7 @@ type format struct {
 // outputs are the values of --output.
 var outputs = []string{"json", "yaml", "wide", "name"}
 
-// check refuses values and combinations that mean nothing, also with --json and --watch.
+// check refuses invalid values, and combinations without a meaning, also with --json and --watch.
 func (f *format) check(asJSON, watch bool) error {
 	given := 0
 	for _, set := range []bool{f.quiet, f.output != "", f.format != "", asJSON} {
@@ -44,8 +44,7 @@ func (f *format) check(asJSON, watch bool) error {
 	return nil
 }
 
-// fields returns the fields of a run that are printed by columns or names, on a terminal or not;
-// nil means all.
+// fields returns the fields of a run that the format needs, on a terminal or not; nil means all.
 func (f *format) fields(terminal bool) []string {
 	columns := command.PipeColumns()
 	switch {
@@ -56,14 +55,14 @@ func (f *format) fields(terminal bool) []string {
 	case f.output == "name":
 		columns = []command.Column{command.ColumnRunID, command.ColumnName}
 	case f.format != "":
-		columns, _ = parseColumns(f.format) // a mistake is found when they are printed
+		columns, _ = parseColumns(f.format) // print returns the error of a mistake
 	case terminal || f.output == "wide":
 		columns = command.RunColumns()
 	}
 	return command.RunFields(columns...)
 }
 
-// print writes runs in the chosen format; it reports false when the usual table is wanted.
+// print writes runs in the chosen format; it reports false when the usual table is to be printed.
 func (f *format) print(w io.Writer, d *command.Deps, runs []api.Run) (done bool, err error) {
 	columns := command.RunColumns()
 	switch {
@@ -123,12 +122,12 @@ func noColumn(name string) error {
 	return agency.Errorf(agency.CodeUsage, "--format: there is no column %q", strings.TrimSpace(name)).WithHint("the columns: %s", strings.Join(known, ", "))
 }
 
-// place matches what a template replaces: {{.name}}.
+// place matches a placeholder of a template: {{.name}}.
 var place = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{ *\.([A-Za-z_]+) *\}\}`) })
 
-// parseTemplate reads a line in which {{.name}} stands for a field of a run as --json has it, or
-// for a column; case and "_" do not matter. Status and state are in the words of the table. \t and
-// \n are a tab and a new line.
+// parseTemplate reads a line in which {{.name}} stands for a field of a run as in --json, or for a
+// column; case and "_" do not matter. Status and state are in the words of the table. \t and \n are
+// a tab and a new line.
 func parseTemplate(text string, now time.Time) (func(r *api.Run) string, error) {
 	known, err := fields(&api.Run{})
 	if err != nil {
@@ -155,15 +154,15 @@ func parseTemplate(text string, now time.Time) (func(r *api.Run) string, error) 
 			name := plainName(place().FindStringSubmatch(found)[1])
 			value := values[name]
 			if c, ok := columns[name]; ok && (value == "" || value[0] == '{') {
-				return c.Cell(r, now) // as people read it, where JSON has nothing or an object
+				return c.Cell(r, now) // in words for users, where JSON has nothing or an object
 			}
 			return value
 		})
 	}, nil
 }
 
-// fields returns the fields of a run as --json has them, by their plain names: texts as they are
-// but safe for a terminal, other values as JSON, and nothing for null.
+// fields returns the fields of a run as in --json, by their plain names: texts without quotes but
+// safe for a terminal, other values as JSON, and nothing for null.
 func fields(r *api.Run) (map[string]string, error) {
 	data, err := json.Marshal(r)
 	if err != nil {

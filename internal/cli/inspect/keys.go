@@ -15,7 +15,7 @@ import (
 // actions are the commands that keys run on the chosen run of a watched list.
 var actions = map[string]string{"enter": "attach", "a": "answer", "d": "diff", "l": "logs", "x": "stop"}
 
-// pressed returns the channel of keys; nil when no user can type.
+// pressed returns the channel of keys; nil when the user cannot type.
 func (w *listWatch) pressed() chan string {
 	if w.keys == nil {
 		return nil
@@ -23,14 +23,14 @@ func (w *listWatch) pressed() chan string {
 	return w.keys.Pressed
 }
 
-// choice returns the place of the chosen run in a list, or -1.
+// choice returns the position of the chosen run in a list, or -1.
 func (w *listWatch) choice(runs []api.Run) int {
 	return slices.IndexFunc(runs, func(r api.Run) bool { return r.ID == w.chosen })
 }
 
-// press does what a key means. j and k choose a run; a key of actions runs its command on that run,
-// and the command's output stays until the next key. Without a chosen run, as at the beginning,
-// each of them chooses the first one. x must be pressed twice.
+// press reacts to a key. j and k choose a run. A key of actions runs its command on that run, and
+// the command's output stays until the next key. When no run is chosen, as at the beginning, each
+// of these keys chooses the first one. x must be pressed twice.
 func (w *listWatch) press(ctx context.Context, key string) {
 	if key == "ctrl-z" {
 		w.suspend()
@@ -62,14 +62,14 @@ func (w *listWatch) press(ctx context.Context, key string) {
 	}
 }
 
-// What stands below the output of another command, and below the list.
+// The lines below the output of another command, and below the list.
 const (
 	anyKey  = "\n(any key: back to the list)\n"
 	keyHelp = "q: quit  j k: choose  Enter: attach  a: answer  d: diff  l: logs  x: stop"
 )
 
-// foot returns the line below the list; "" where no key is read, or a small screen has no row for
-// it.
+// foot returns the line below the list; "" when no keys are read, or when a small screen has no row
+// for it.
 func (w *listWatch) foot(runs []api.Run, at, rows int) string {
 	const leastRows = 10
 	switch {
@@ -84,15 +84,15 @@ func (w *listWatch) foot(runs []api.Run, at, rows int) string {
 	}
 }
 
-// fresh scrolls what another command has written off the screen, so that the list begins at the
-// top; the terminal keeps it above.
+// fresh scrolls the output of another command off the screen, so that the list begins at the top.
+// The terminal keeps the output above.
 func (w *listWatch) fresh() {
 	_, rows := term.Size(w.app.Terminal)
 	_, _ = io.WriteString(w.app.Out, strings.Repeat("\n", rows)+"\x1b[H")
 }
 
-// run gives the terminal to another command of agency. The list comes back at once after attach,
-// which leaves nothing to read.
+// run gives the terminal to another command of agency. After attach, which leaves no output to
+// read, the list returns at once.
 func (w *listWatch) run(ctx context.Context, command string, r *api.Run) {
 	program, err := os.Executable()
 	if err != nil {
@@ -113,8 +113,8 @@ func (w *listWatch) run(ctx context.Context, command string, r *api.Run) {
 	w.keys.Take()
 }
 
-// suspend stops the command until the user's shell continues it. In the background it continues as
-// without keys: it prints lines, and the terminal is the shell's.
+// suspend stops the command until the user's shell continues it. In the background it continues
+// without keys: it prints lines, and the shell keeps the terminal.
 func (w *listWatch) suspend() {
 	if !w.left {
 		w.canvas.Clear(w.app.Out)

@@ -152,8 +152,9 @@ func (o *listOptions) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// request returns the request for the runs that the options mean: those of the repository that they
-// or the working directory name, or all. They have the given fields; none means all.
+// request returns the request for the runs that the options select: those of the repository that
+// they name, of the one around the working directory, or all. fields are the fields of the runs;
+// none means all.
 func (o *listOptions) request(fields []string) api.ListRunsRequest {
 	req := api.ListRunsRequest{Removed: o.all, Status: command.OrEmpty(o.status), Tag: o.tag, Fields: fields}
 	if !o.allRepos {
@@ -165,7 +166,7 @@ func (o *listOptions) request(fields []string) api.ListRunsRequest {
 	return req
 }
 
-// list asks for runs. Outside of any repository, and without --repo, it is all runs.
+// list asks for runs. Outside of a repository, and without --repo, it lists all runs.
 func (o *listOptions) list(ctx context.Context, client *api.Client, req api.ListRunsRequest) (api.ListRunsResponse, error) {
 	if o.repo != "" {
 		return api.Call(ctx, client, api.ListRuns, req)
@@ -181,7 +182,7 @@ func (o *listOptions) listText(ctx context.Context, client *api.Client, req api.
 	return command.ListTextAround(ctx, client, req)
 }
 
-// nothing returns what an empty list means.
+// nothing returns the text for an empty list.
 func (o *listOptions) nothing() string {
 	const start = `start one: agency run "fix the login test"`
 	switch {

@@ -11,16 +11,16 @@ import (
 	"agency/internal/cli/command"
 )
 
-// sessionRuns are the runs of a session in the order of its plan, and in JSON apart from them the
-// agents that have none.
+// sessionRuns are the runs of a session in the order of its plan and, separately in JSON, the
+// agents without a run.
 type sessionRuns struct {
 	Runs   []api.Run          `json:"runs"`
 	Agents []api.SessionAgent `json:"agents"`
 }
 
 // listSession prints the runs of a session in the order of its plan, and its agents that have not
-// begun; of both only those with the status and the tag that the options ask for. The runs have the
-// given fields; none means all.
+// begun, if they have the status and the tag that the options select. The runs have the given
+// fields; none means all.
 func (o *listOptions) listSession(ctx context.Context, client *api.Client, fields []string) error {
 	s, err := api.Call(ctx, client, api.ShowSession, api.SessionRequest{Session: o.session, Dir: o.Dir})
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *listOptions) listSession(ctx context.Context, client *api.Client, field
 			continue
 		}
 		if o.tag != "" || len(o.status) > 0 && (a.RunID != "" || !slices.Contains(o.status, string(a.Status))) {
-			continue // not asked for
+			continue // not selected
 		}
 		found.Agents = append(found.Agents, *a)
 		rows = append(rows, api.Run{
@@ -57,7 +57,7 @@ func (o *listOptions) listSession(ctx context.Context, client *api.Client, field
 	case o.format.output == "yaml":
 		return command.YAML(o.Out, api.Success(found))
 	case o.format.quiet || o.format.output == "name":
-		rows = slices.Clone(found.Runs) // names of runs for other commands
+		rows = slices.Clone(found.Runs) // output for other commands has only names of runs
 	}
 	if done, err := o.format.print(o.Out, o.Deps, rows); done {
 		return err

@@ -124,7 +124,7 @@ func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// session reviews the session of a name; when there is none, it returns noRun.
+// session reviews the session with a name; when there is none, it returns noRun.
 func (o *reviewOptions) session(ctx context.Context, ref string, noRun error) error {
 	resp, err := command.Call(ctx, o.Deps, api.ReviewSession, api.ReviewSessionRequest{
 		Session: ref, Dir: o.Dir, Into: o.into, Env: o.Env, Config: o.CallerConfig(),
@@ -243,7 +243,7 @@ func checkMark(s agency.CheckState) string {
 	}
 }
 
-// knownNote returns the rest of what is known of a check.
+// knownNote returns more details about a check.
 func knownNote(c *agency.KnownCheck) string {
 	switch {
 	case c.State == agency.CheckHeld:
@@ -255,8 +255,8 @@ func knownNote(c *agency.KnownCheck) string {
 	}
 }
 
-// checkCommand returns the command that runs the checks which have no verdict that lasts; empty
-// when there are none.
+// checkCommand returns the command that runs the checks without a lasting verdict; empty when there
+// are none.
 func checkCommand(v *api.ReviewRunResponse, into string) string {
 	open := func(c agency.KnownCheck) bool {
 		return c.State != agency.CheckRunning && !agency.Verdict(c.State).Lasts()

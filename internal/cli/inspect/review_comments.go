@@ -88,11 +88,11 @@ func (o *reviewOptions) sendComments(ctx context.Context, ref string) error {
 	})
 }
 
-// commentRule is FILE:LINE=TEXT or FILE:FIRST-LAST=TEXT, with a minus before the numbers of deleted
-// lines. The first place that looks so counts.
+// commentRule matches FILE:LINE=TEXT or FILE:FIRST-LAST=TEXT, with a minus before the numbers of
+// deleted lines. The first match in the text counts.
 var commentRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^(.+?):(-?)([0-9]+)(?:-([0-9]+))?=(.*)$`) })
 
-// parseComment parses a comment as users write it.
+// parseComment parses a comment as users type it.
 func parseComment(given string) (c api.CommentRequest, err error) {
 	parts := commentRule().FindStringSubmatch(given)
 	if parts == nil {
@@ -109,7 +109,7 @@ func parseComment(given string) (c api.CommentRequest, err error) {
 	return c, nil
 }
 
-// writeComments prints comments with their numbers and where their lines are now.
+// writeComments prints comments with their numbers and the present places of their lines.
 func writeComments(w io.Writer, comments []agency.LineComment, width int) {
 	_, _ = fmt.Fprintf(w, "%s\n", command.Count(len(comments), "comment"))
 	for i := range comments {

@@ -12,7 +12,7 @@ import (
 	"agency/internal/plain"
 )
 
-// mark marks files as reviewed, with the content that they have now, or takes that back.
+// mark marks files as reviewed with their present content, or takes the marks back.
 func (o *reviewOptions) mark(ctx context.Context, ref string) error {
 	list, err := command.Call(ctx, o.Deps, api.DiffRun, api.DiffRunRequest{Run: ref, List: true})
 	if err != nil {

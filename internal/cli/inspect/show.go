@@ -74,7 +74,7 @@ func showText(w io.Writer, s *api.ShowRunResponse, named func(id string) string,
 	}
 }
 
-// showState writes what the run is and how it is.
+// showState writes what the run is, and its state.
 func showState(field func(name, format string, args ...any), r *api.Run, named func(id string) string, ago func(time.Time) string) {
 	field("run", "%s", r.Handle)
 	if r.Name != "" {
@@ -106,7 +106,7 @@ func showState(field func(name, format string, args ...any), r *api.Run, named f
 	}
 }
 
-// showNetwork writes the hosts that an agent reaches, and those that the user can still allow it.
+// showNetwork writes the hosts that an agent reaches, and those that the user can still allow.
 func showNetwork(field func(name, format string, args ...any), ref string, use *agency.NetworkUse) {
 	field("hosts", "%s", strings.Join(use.Hosts, ", "))
 	for _, r := range use.Unanswered() {
@@ -114,7 +114,7 @@ func showNetwork(field func(name, format string, args ...any), ref string, use *
 	}
 }
 
-// showAgent writes what works on the run, and what it used.
+// showAgent writes which agent works on the run, and what it used.
 func showAgent(field func(name, format string, args ...any), s *api.ShowRunResponse) {
 	r := &s.Run
 	runner := r.Runner
@@ -184,8 +184,8 @@ func showOrigin(field func(name, format string, args ...any), r *api.Run, ago fu
 	}
 }
 
-// showPaths writes where the files of a run are, each on one line whatever its length: a path that
-// is broken cannot be pasted.
+// showPaths writes where the files of a run are, each on one line whatever its length: a broken
+// path cannot be pasted.
 func showPaths(w io.Writer, s *api.ShowRunResponse) {
 	_, _ = fmt.Fprintln(w)
 	for _, p := range []struct{ name, path string }{
@@ -209,7 +209,7 @@ func showTodos(w io.Writer, s *api.ShowRunResponse, width int) {
 	}
 }
 
-// showQueue writes the messages that the agent has not begun with.
+// showQueue writes the messages that the agent has not begun to work on.
 func showQueue(w io.Writer, s *api.ShowRunResponse, width int) {
 	for i, m := range s.Queue {
 		if i == 0 {
@@ -299,7 +299,7 @@ func showAttempts(w io.Writer, s *api.ShowRunResponse, ago func(time.Time) strin
 		if at.Signal != "" {
 			text += ", " + at.Signal
 		}
-		if at.Error != "" && at.ErrorCode != "" { // without a code it repeats the exit status
+		if at.Error != "" && at.ErrorCode != "" { // without a code, the error repeats the exit status
 			text += ", " + term.SafeLine(at.Error)
 		}
 		if at.ErrorCode != "" {

@@ -10,7 +10,7 @@ import (
 	"agency/internal/cli/term"
 )
 
-// changed counts the lines of a file that a patch adds and removes. Of a binary file it knows none.
+// changed counts the lines of a file that a patch adds and removes. A binary file has no counts.
 type changed struct {
 	added, removed int
 	binary         bool
@@ -37,8 +37,8 @@ func countLines(patch string) []changed {
 	return files
 }
 
-// writeStat writes a line for each file with the lines that changed, and their sum, as git diff
-// --stat does. Files that the patch was cut off before have no count.
+// writeStat writes a line for each file with the counts of its changed lines, and their sum, as git
+// diff --stat does. Files after the end of a truncated patch have no count.
 func writeStat(w io.Writer, files []agency.FileChange, patch string, width int) {
 	if len(files) == 0 {
 		return
@@ -79,8 +79,8 @@ func writeStat(w io.Writer, files []agency.FileChange, patch string, width int) 
 	_, _ = fmt.Fprintf(w, " %s\n", total)
 }
 
-// scaled returns the length of the part n of a bar, whose full length stands for most. A part that
-// is not empty is seen.
+// scaled returns the length of the part n of a bar whose full length stands for most. A part that
+// is not zero has at least one character.
 func scaled(n, most, bar int) int {
 	if n == 0 || most <= bar {
 		return n

@@ -15,7 +15,7 @@ func NewStatus(d *command.Deps) *cobra.Command {
 		Short:             "List runs, or show one: agency ls, agency show",
 		Example:           "  agency status",
 		Args:              command.TakesUpTo("RUN"),
-		Hidden:            true, // from the help, which names one command for each thing
+		Hidden:            true, // the help names one command for each purpose
 		GroupID:           "inspect",
 		ValidArgsFunction: d.CompleteRuns,
 	}, func(cmd *cobra.Command, args []string) error {

@@ -67,7 +67,7 @@ func CanShowTUI(d *command.Deps) bool {
 	return !d.JSON && d.Getenv("TERM") != "dumb" && d.OnTerminal() && term.Foreground(d.Terminal)
 }
 
-// showMenu shows the dashboard as appended rows.
+// showMenu shows the dashboard for screen readers, which only appends rows.
 func showMenu(cmd *cobra.Command, d *command.Deps) error {
 	client, err := d.Client()
 	if err != nil {
@@ -82,7 +82,7 @@ func showMenu(cmd *cobra.Command, d *command.Deps) error {
 	})
 }
 
-// commands returns what makes the commands of this program that run on the terminal.
+// commands returns a function that makes commands of this program for the terminal.
 func commands(ctx context.Context, d *command.Deps, program string) func(args ...string) *exec.Cmd {
 	return func(args ...string) *exec.Cmd {
 		if d.ConfigPath != "" {
@@ -94,7 +94,7 @@ func commands(ctx context.Context, d *command.Deps, program string) func(args ..
 	}
 }
 
-// ShowTUI shows the dashboard where CanShowTUI. While it has the terminal, nothing else writes there.
+// ShowTUI shows the dashboard if CanShowTUI. While it has the terminal, nothing else writes there.
 func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	terminal, ok := d.Terminal.(*os.File)
 	if !ok {

@@ -101,8 +101,8 @@ func (o *verifyOptions) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// verdictStatus returns the exit status for the results of checks. A check that failed decides
-// before one that gave no verdict on the work.
+// verdictStatus returns the exit status for the results of checks. A failed check takes precedence
+// over one that gave no verdict on the work.
 func verdictStatus(checks []agency.CheckResult) int {
 	status := agency.ExitOK
 	for i := range checks {
@@ -131,7 +131,7 @@ func checkRows(checks []agency.CheckResult) [][]string {
 	return rows
 }
 
-// checkNote returns the rest of what is known of a verdict.
+// checkNote returns more details about a verdict.
 func checkNote(c *agency.CheckResult) string {
 	note := c.Reason
 	switch {

@@ -76,8 +76,8 @@ func (o *waitOptions) run(cmd *cobra.Command, args []string) error {
 	return o.Print(resp, func(w io.Writer) { _, _ = io.WriteString(w, o.RunTable(resp.Runs, false)) })
 }
 
-// outcome returns the exit status for settled runs: a run that needs a user comes first, then a
-// run that failed or was stopped.
+// outcome returns the exit status for settled runs. A run that needs a user takes precedence over
+// one that failed or was stopped.
 func outcome(runs []api.Run) int {
 	status := agency.ExitOK
 	for i := range runs {
@@ -91,7 +91,7 @@ func outcome(runs []api.Run) int {
 	return status
 }
 
-// waiting returns what the runs of a wait do, and how many of the wanted ones have not begun.
+// waiting returns what the awaited runs do, and how many of the wanted ones have not begun.
 func waiting(runs []api.Run, wanted int) string {
 	words := make([]string, 0, len(runs)+1)
 	for i := range runs {

@@ -22,9 +22,9 @@ import (
 	"agency/internal/view"
 )
 
-// watchList shows the list and then each change of it, until interrupted. On a terminal it repaints
-// in place; elsewhere it prints a line for each run that changed, and with --json an envelope a
-// line.
+// watchList shows the list and then each change of it, until it is interrupted. On a terminal it
+// repaints the list in place; elsewhere it prints a line for each run that changed, or with --json
+// an envelope on one line.
 func (o *listOptions) watchList(ctx context.Context) error {
 	client, err := o.Client()
 	if err != nil {
@@ -36,13 +36,13 @@ func (o *listOptions) watchList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Ages and stalls change with time alone.
+	// Ages and stalls change by time alone.
 	clock := time.NewTicker(30 * time.Second)
 	defer clock.Stop()
 	w := &listWatch{app: o.Deps, repos: o.allRepos}
 	resized, leave := w.enter()
 	defer leave()
-	// The list is asked for beside the keys, which work also while no daemon answers.
+	// The list is requested in the background, so that keys work even while no daemon answers.
 	lists, asked, stale := make(chan listed, 1), false, false
 	for {
 		select {
@@ -77,7 +77,7 @@ func (o *listOptions) watchList(ctx context.Context) error {
 		}
 		if stale = asked; !asked {
 			asked = true
-			req := w.request(o) // of what is chosen now: a key can change it
+			req := w.request(o) // for the present choice, which a key can change
 			go func() {
 				resp, err := o.list(ctx, client, req)
 				lists <- listed{resp, err}
@@ -86,7 +86,7 @@ func (o *listOptions) watchList(ctx context.Context) error {
 	}
 }
 
-// take shows a list that has come.
+// take shows a list that has arrived.
 func (w *listWatch) take(got listed) error {
 	if got.err != nil {
 		return got.err
@@ -94,7 +94,7 @@ func (w *listWatch) take(got listed) error {
 	return w.show(got.resp)
 }
 
-// react does what a key asks for, and shows the list again.
+// react acts on a key, and shows the list again.
 func (w *listWatch) react(ctx context.Context, key string) error {
 	w.press(ctx, key)
 	if w.keys != nil {
@@ -103,8 +103,8 @@ func (w *listWatch) react(ctx context.Context, key string) error {
 	return w.show(w.shown)
 }
 
-// request returns the request for what is shown: each change of a list in JSON holds all of it, and
-// a screen the first runs, until the user begins to choose among all.
+// request returns the request for what is shown: in JSON each change has the whole list, and a
+// screen has the first runs, until the user begins to choose among all.
 func (w *listWatch) request(o *listOptions) api.ListRunsRequest {
 	req := o.request(nil)
 	switch {
@@ -145,7 +145,7 @@ type listWatch struct {
 }
 
 // enter takes the terminal, if there is one, to repaint the list in place and to read keys. The
-// channel gets a signal for each change of its size; leave gives it back.
+// channel gets a signal for each change of the terminal's size; leave gives the terminal back.
 func (w *listWatch) enter() (resized chan os.Signal, leave func()) {
 	resized = make(chan os.Signal, 1)
 	if _, ok := term.Columns(w.app.Terminal); !ok || w.app.JSON || !term.Foreground(w.app.Terminal) {
@@ -163,7 +163,7 @@ func (w *listWatch) enter() (resized chan os.Signal, leave func()) {
 	}
 }
 
-// leave gives the terminal back, without the ^C that it may have echoed.
+// leave gives the terminal back, and erases the ^C that it may have echoed.
 func (w *listWatch) leave() {
 	if w.keys != nil {
 		w.keys.Release()
@@ -204,7 +204,7 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 			}
 			if at >= 0 {
 				lines[at+1] = term.Reversed(lines[at+1])
-				if below := at + 2 - room; below > 0 { // the chosen run stays on the screen
+				if below := at + 2 - room; below > 0 { // keep the chosen run on the screen
 					lines = slices.Concat(lines[:1], lines[1+below:])
 				}
 			}
@@ -235,11 +235,11 @@ func (w *listWatch) show(resp api.ListRunsResponse) error {
 }
 
 // top returns the part of a list of total runs that fits into the rows: its header, the first runs,
-// and a line with the number of the others. Fewer than three rows hold only runs. lines are the
-// header and the runs that are known.
+// and a line with the number of the others. With fewer than three rows it returns only runs. lines
+// are the header and the known runs.
 func top(lines []string, total, rows int) []string {
 	rows = max(rows, 1)
-	total = max(total, len(lines)-1) // the answer has no total when it holds all
+	total = max(total, len(lines)-1) // the answer has no total when it has all runs
 	switch {
 	case total+1 <= rows:
 		return lines
@@ -250,8 +250,8 @@ func top(lines []string, total, rows int) []string {
 	return append(slices.Clone(shown), fmt.Sprintf("… %d more", total+1-len(shown)))
 }
 
-// follow signals on changed that something happened, from now on and after each start of a daemon.
-// When it ends, the reason comes on ended, the end of ctx included.
+// follow signals on changed when something happened, from now on, and after each start of a daemon.
+// When it ends, it sends the reason on ended, even if that is the end of ctx.
 func follow(ctx context.Context, client *api.Client) (changed chan struct{}, ended chan error, err error) {
 	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {
@@ -262,7 +262,7 @@ func follow(ctx context.Context, client *api.Client) (changed chan struct{}, end
 	look := func() {
 		select {
 		case changed <- struct{}{}:
-		default: // a look is due already
+		default: // a signal is pending already
 		}
 	}
 	go func() {

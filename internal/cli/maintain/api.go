@@ -93,8 +93,8 @@ func (o *apiOptions) run(cmd *cobra.Command, args []string) error {
 // requestLimit is the longest request, in bytes: that of a prompt with room to escape it.
 const requestLimit = 6 * agency.PromptLimit
 
-// stand fills in the caller's environment, directory and configuration, in a request that takes the
-// environment. Other requests use dir to choose a repository, and no dir for all of them.
+// stand fills the caller's environment, directory and configuration into a request that takes the
+// environment. Other requests use dir to select a repository, and an empty dir means all of them.
 func (o *apiOptions) stand(req any) {
 	fields := reflect.ValueOf(req).Elem()
 	env := fields.FieldByName("Env")

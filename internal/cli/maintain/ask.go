@@ -110,8 +110,8 @@ func answer(q *question, text string, answers *api.InitAnswers) error {
 	return nil
 }
 
-// ask repeats a question until the answer is valid, for the repository as well. An empty line
-// changes nothing.
+// ask repeats a question until the answer is valid, also for the repository. An empty line changes
+// nothing.
 func (o *initOptions) ask(ctx context.Context, in *term.Lines, q *question, now string, req *api.InitRepoRequest) error {
 	shown := cmp.Or(now, noneWord)
 	if q.yesNo {

@@ -26,7 +26,7 @@ func NewConfig(d *command.Deps) *cobra.Command {
 		}, func(*cobra.Command, []string) error {
 			cfg, err := d.Config()
 			if cfg == nil || cfg.Path == "" {
-				return err // a mistake in the file does not change where it is
+				return err // a mistake in the file does not change its path
 			}
 			return d.Print(map[string]any{"path": cfg.Path, "exists": cfg.Exists}, func(w io.Writer) { _, _ = fmt.Fprintln(w, term.SafeLine(cfg.Path)) })
 		}),
@@ -80,8 +80,8 @@ func (o *configShowOptions) run(*cobra.Command, []string) error {
 	})
 }
 
-// allProblems prints every problem of a configuration; with --json all of them are in the error
-// already.
+// allProblems prints every problem of a configuration. With --json the error already has all of
+// them.
 func allProblems(d *command.Deps, err error) error {
 	problems, _ := agency.AsError(err).Details["problems"].([]string)
 	if d.JSON || len(problems) < 2 {

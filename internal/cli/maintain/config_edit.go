@@ -78,7 +78,7 @@ func completeKeys(d *command.Deps) []string {
 	return keys
 }
 
-// completeValues offers what a key may have as its value, where that is a short list.
+// completeValues offers the possible values of a key, if they are a short list.
 func completeValues(d *command.Deps, cmd *cobra.Command, key string) []string {
 	cfg, err := d.Config()
 	if err != nil {

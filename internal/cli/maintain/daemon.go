@@ -105,7 +105,8 @@ type daemonState struct {
 	api.DaemonStatusResponse
 }
 
-// unheard reports a daemon that does not listen: there is none, or it is starting or stopping.
+// unheard returns the state of a daemon that does not listen: none runs, or it is starting or
+// stopping.
 func unheard(d *command.Deps, socket string) error {
 	cfg, err := d.Places()
 	if err != nil {
@@ -136,8 +137,9 @@ func daemonStop(ctx context.Context, d *command.Deps) error {
 }
 
 // endDaemon stops the daemon and waits until it has released the data root, so that the next
-// command does not meet it. It waits for a daemon that is ending already, and stops one that is
-// starting as soon as it listens. It returns the socket of the daemon, and in words what was done.
+// command does not meet it. It also waits for a daemon that is already ending, and stops one that
+// is starting as soon as it listens. It returns the socket of the daemon, and in words what was
+// done.
 func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, err error) {
 	cfg, err := d.Places()
 	if err != nil {
@@ -155,7 +157,7 @@ func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, er
 			switch {
 			case err == nil:
 				answered, words = &status, fmt.Sprintf("stopped; %s still live", command.Count(status.LiveRuns, "run"))
-			case agency.IsCode(err, agency.CodeDaemonLost): // as it ended; the lock shows that
+			case agency.IsCode(err, agency.CodeDaemonLost): // the daemon has ended; the lock shows that
 				words = "stopped"
 			case !errors.Is(err, api.ErrNoDaemon):
 				return "", "", err
@@ -165,7 +167,7 @@ func endDaemon(ctx context.Context, d *command.Deps) (socket, outcome string, er
 		switch {
 		case err != nil:
 			return "", "", err
-		case !holder.Locked, answered != nil && holder.PID != 0 && holder.PID != answered.PID: // the next one is there already
+		case !holder.Locked, answered != nil && holder.PID != 0 && holder.PID != answered.PID: // the next daemon runs already
 			return client.Socket, words, nil
 		case time.Now().After(deadline):
 			return "", "", agency.Errorf(agency.CodeInternal, "the daemon (pid %d) was asked to stop but is still there", holder.PID).WithHint("agency daemon logs")
@@ -215,7 +217,7 @@ func (o *daemonLogsOptions) run(cmd *cobra.Command, _ []string) error {
 	}
 	size := int64(len(data))
 	if kept := bytes.SplitAfter(data, []byte("\n")); cmd.Flags().Changed("lines") && len(kept) > o.lines+1 {
-		data = bytes.Join(kept[len(kept)-o.lines-1:], nil) // what is after the last newline counts too
+		data = bytes.Join(kept[len(kept)-o.lines-1:], nil) // this includes the text after the last newline
 	}
 	err = o.Print(map[string]any{"path": log, "text": string(data)}, func(w io.Writer) { _, _ = io.WriteString(w, term.SafeText(string(data))) })
 	if err != nil || !o.follow {
@@ -225,7 +227,7 @@ func (o *daemonLogsOptions) run(cmd *cobra.Command, _ []string) error {
 }
 
 // followLog prints what is appended to a file after an offset, until ctx ends. A file that became
-// shorter is another one, and is read from its beginning.
+// shorter is a new one, and is read from its beginning.
 func (o *daemonLogsOptions) followLog(ctx context.Context, path string, offset int64) error {
 	for {
 		f, err := command.OpenRegular(path)
@@ -249,7 +251,7 @@ func (o *daemonLogsOptions) followLog(ctx context.Context, path string, offset i
 	}
 }
 
-// safeLines writes text without what acts on a terminal.
+// safeLines writes text without characters that control a terminal.
 type safeLines struct{ w io.Writer }
 
 func (s safeLines) Write(p []byte) (int, error) {
@@ -262,7 +264,8 @@ func (s safeLines) Write(p []byte) (int, error) {
 // followEvery is how often daemon logs -f looks for new lines.
 const followEvery = 200 * time.Millisecond
 
-// tail reads the last part of a file, from the beginning of a line, and returns where that is.
+// tail reads the last part of a file, from the beginning of a line, and returns the offset of that
+// line.
 func tail(path string, limit int64) (data []byte, start int64, err error) {
 	f, err := command.OpenRegular(path)
 	if err != nil {

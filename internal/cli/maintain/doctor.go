@@ -60,7 +60,7 @@ sockets and a process of its own, and prints what they refused.`,
 }
 
 // trialTables returns a table for each level, with a line for each way out and a column for each
-// network, and the reason that the strictest one refused it; empty without trials.
+// network level, and the reason why the strictest one refused it; empty without trials.
 func trialTables(trials []agency.SandboxTrial) string {
 	var b strings.Builder
 	for _, level := range agency.SandboxLevels() {

@@ -99,7 +99,7 @@ func (o *initOptions) run(cmd *cobra.Command, _ []string) error {
 }
 
 // interview asks the questions that no flag answered, shows what would change, and reports whether
-// to do it.
+// to make the changes.
 func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []question, req *api.InitRepoRequest) (bool, error) {
 	now, err := command.Call(ctx, o.Deps, api.InitRepo, *req)
 	if err != nil {
@@ -131,7 +131,7 @@ func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []q
 		return false, err
 	}
 	if cmd.Flags().Changed("dry-run") || !changesAnything(&plan) {
-		return true, nil // there is nothing to decide
+		return true, nil // nothing is to be decided
 	}
 	_, _ = fmt.Fprintln(o.Out)
 	plan.DryRun = true
@@ -139,7 +139,7 @@ func (o *initOptions) interview(ctx context.Context, cmd *cobra.Command, all []q
 	return in.Confirm(ctx, o.Err, "Write this?", true)
 }
 
-// adviseSandbox says what this machine can enforce, and returns the level to take when the user
+// adviseSandbox prints what this machine can enforce, and returns the level to use when the user
 // chooses none: in a new agency.toml the strictest one that works here.
 func (o *initOptions) adviseSandbox(now *api.InitRepoResponse, level string, answers *api.InitAnswers) string {
 	switch {
@@ -160,7 +160,7 @@ func (o *initOptions) adviseSandbox(now *api.InitRepoResponse, level string, ans
 	return level
 }
 
-// isNew reports whether agency.toml is not there yet.
+// isNew reports whether agency.toml does not exist yet.
 func isNew(resp *api.InitRepoResponse) bool {
 	for _, c := range resp.Changes {
 		if c.Path == agency.ProjectFile {

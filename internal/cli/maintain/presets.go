@@ -113,7 +113,7 @@ func newPresetsShow(d *command.Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text, _ := found.SystemPrompt() // its problem is shown
+		text, _ := found.SystemPrompt() // its problem is shown separately
 		p := newPreset(args[0], &found)
 		return d.Print(map[string]any{"preset": p, "system_prompt": text}, func(w io.Writer) {
 			field := func(name, value string) {

@@ -25,15 +25,15 @@ import (
 	"agency/internal/file"
 )
 
-// serviceTime bounds each call of systemctl or launchctl.
+// serviceTime limits each call of systemctl or launchctl.
 const serviceTime = time.Minute
 
-// service is the daemon as the user's service manager knows it: a systemd user unit or a launchd
-// agent.
+// service is the daemon as a service of the user's service manager: a systemd user unit or a
+// launchd agent.
 type service struct {
 	Path string // of the unit or plist
 	text string
-	// The commands that start it now and at each login, that end and forget it, and that succeed
+	// The commands that start it now and at each login, that stop and remove it, and that succeed
 	// while it runs.
 	start, stop [][]string
 	active      []string
@@ -77,8 +77,8 @@ func newService(d *command.Deps, cfg *config.Config) (*service, error) {
 	}, nil
 }
 
-// unit returns the systemd unit. Runs live on in tmux when the daemon stops, so that only the
-// daemon itself is killed.
+// unit returns the systemd unit. Runs continue in tmux when the daemon stops, so systemd kills only
+// the daemon itself.
 func unit(exe string, env [][2]string) string {
 	quoted := func(s string) string {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`, "\n", `\n`).Replace(s) + `"`
@@ -130,7 +130,7 @@ func manage(ctx context.Context, d *command.Deps, argv []string) error {
 	return nil
 }
 
-// installed reports whether the service is there.
+// installed reports whether the service is installed.
 func (s *service) installed() (bool, error) {
 	_, err := os.Lstat(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,8 +139,8 @@ func (s *service) installed() (bool, error) {
 	return err == nil, err
 }
 
-// uninstall ends the service and removes its file, if it is there. It removes the file also when
-// the service manager fails, with a note.
+// uninstall stops the service and removes its file, if it is installed. When the service manager
+// fails, it removes the file all the same, and prints a note.
 func (s *service) uninstall(ctx context.Context, d *command.Deps) (bool, error) {
 	there, err := s.installed()
 	if err != nil || !there {
@@ -154,7 +154,7 @@ func (s *service) uninstall(ctx context.Context, d *command.Deps) (bool, error) 
 	return true, os.Remove(s.Path)
 }
 
-// userOnly refuses a command to a run, whose agent may not change what belongs to the user.
+// userOnly refuses a command to a run: its agent may not change what belongs to the user.
 func userOnly(d *command.Deps, cmd *cobra.Command) error {
 	if !d.InsideRun() {
 		return nil
@@ -163,10 +163,10 @@ func userOnly(d *command.Deps, cmd *cobra.Command) error {
 		WithHint("type it in a terminal of your own: %s", cmd.CommandPath())
 }
 
-// install writes the service and starts it, in the place of one from before and of a daemon that
-// runs.
+// install writes the service and starts it. It replaces an earlier service, and a running daemon.
 func (s *service) install(ctx context.Context, d *command.Deps) error {
-	// launchd refuses a service that it has already, and systemd keeps one as it began.
+	// launchd refuses a service that it already has, and systemd keeps one as it was when it
+	// started.
 	_, err := s.uninstall(ctx, d)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(s.Path), 0o700)

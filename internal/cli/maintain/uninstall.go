@@ -207,8 +207,8 @@ func installed(exe string) (files []string, stays string) {
 	return append(files, exe), ""
 }
 
-// remove removes what look found. What cannot be removed of runs or repositories ends it while the
-// record is still whole.
+// remove removes what look found. If something in runs or repositories cannot be removed, it stops
+// while the record is still complete.
 func (o *uninstallOptions) remove(ctx context.Context, cfg *config.Config, u *uninstallation) error {
 	if _, err := os.Lstat(filepath.Join(cfg.Home, "agency.db")); err == nil {
 		if err := o.removeRecord(ctx, u); err != nil {
@@ -245,7 +245,8 @@ func (o *uninstallOptions) remove(ctx context.Context, cfg *config.Config, u *un
 // grace of an agent.
 const sessionEnd = 2 * time.Hour
 
-// removeRecord ends what is live, and removes runs, sessions and what is in repositories.
+// removeRecord ends live runs and sessions, and removes runs, sessions and what agency keeps in
+// repositories.
 func (o *uninstallOptions) removeRecord(ctx context.Context, u *uninstallation) error {
 	for _, live := range u.Live {
 		if id, ok := strings.CutPrefix(live, "session "); ok {
@@ -273,7 +274,7 @@ func (o *uninstallOptions) removeRecord(ctx context.Context, u *uninstallation) 
 	return err
 }
 
-// removeHome removes the data root, but for what agency did not write.
+// removeHome removes the data root, except what agency did not write.
 func removeHome(cfg *config.Config, u *uninstallation) error {
 	entries, err := os.ReadDir(cfg.Home)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -297,7 +298,7 @@ func removeHome(cfg *config.Config, u *uninstallation) error {
 	return nil
 }
 
-// write prints what is removed, or was, and what stays.
+// write prints what is or was removed, and what stays.
 func (u *uninstallation) write(w io.Writer, done bool) {
 	verb := "agency uninstall removes:"
 	if done {

@@ -112,7 +112,7 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.promptID = cmp.Or(o.promptID, asked.PromptID) // what is shown is what is answered
+	o.promptID = cmp.Or(o.promptID, asked.PromptID) // answer exactly what is shown
 	if o.JSON {
 		return o.Print(asked, nil)
 	}
@@ -129,7 +129,7 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 	return o.answer(cmd.Context(), args[0], answer)
 }
 
-// asking returns the one run here that asks something. It is an error when none does, or several.
+// asking returns the one run here that asks something. None, or several, is an error.
 func (o *answerOptions) asking(ctx context.Context) (ref string, err error) {
 	client, err := o.Client()
 	if err != nil {
@@ -155,7 +155,8 @@ func (o *answerOptions) asking(ctx context.Context) (ref string, err error) {
 	}
 }
 
-// echo prints what a run asks, for a user who answers it. The answer itself finds out what is wrong.
+// echo prints what a run asks, for a user who answers it. It ignores errors: the answer itself
+// returns them.
 func (o *answerOptions) echo(ctx context.Context, ref string) {
 	resp, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Run: ref})
 	if err == nil && len(resp.Runs) == 1 && view.PromptID(&resp.Runs[0]) != "" {
@@ -176,7 +177,7 @@ type askedOf struct {
 // screenLines is how many lines of a terminal show what a run asks.
 const screenLines = 16
 
-// asked finds out what a run waits for. It is an error when the run waits for nothing.
+// asked finds out what a run waits for. It returns an error when the run waits for nothing.
 func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error) {
 	resp, err := command.Call(ctx, o.Deps, api.ShowRun, api.RunRequest{Run: ref})
 	if err != nil {
@@ -191,7 +192,7 @@ func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error)
 		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is not running, so it would not read the answer", r.Ref()).
 			WithHint("give it a new task: agency resume %s --prompt TEXT", r.Ref())
 	case a.PromptID == "" && r.Request == nil:
-		return a, nil // the answer itself looks closer, and returns why it cannot be given
+		return a, nil // the answer itself returns why it cannot be given
 	}
 	if resp.Contract != nil && r.Request == nil {
 		a.Questions = slices.Concat(a.Questions, resp.Contract.Questions, resp.Contract.Blockers)
@@ -204,7 +205,7 @@ func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error)
 	return a, nil
 }
 
-// show writes what a run asks, and the answers that it takes.
+// show writes what a run asks, and the possible answers.
 func (o *answerOptions) show(a *askedOf) {
 	r := &a.Run
 	line := func(head, text string) {

@@ -14,7 +14,7 @@ import (
 	"agency/internal/config"
 )
 
-// always allows a host for the run, and for all later ones by the user's configuration.
+// always allows a host for this run and, by the user's configuration, for all later ones.
 const always = "always"
 
 // scopes returns the answers to the refusal of a host.

@@ -98,15 +98,15 @@ func attach(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	d.Chat("agency: %s", wayOut(&k, nested(d.Getenv), argv[3] == tmuxSwitch, own))
 	env := d.Env
 	if argv[3] == tmuxAttach {
-		// tmux refuses to attach inside its own client; on another server the user asked for just
-		// that.
+		// tmux refuses to attach inside its own client; for another server the user asked for
+		// exactly that.
 		env = agency.Environ(env).Without("TMUX", "TMUX_PANE")
 	}
 	return exec(argv, env)
 }
 
-// answerCommand returns the command that answers a run, for a tmux server whose environment need
-// not be the caller's.
+// answerCommand returns the command that answers a run, for a tmux server whose environment may
+// differ from the caller's.
 func answerCommand(d *command.Deps, run string) []string {
 	argv := []string{"env"}
 	for _, name := range []string{"AGENCY_HOME", "AGENCY_SOCKET", "AGENCY_CONFIG"} {
@@ -121,14 +121,14 @@ func answerCommand(d *command.Deps, run string) []string {
 	return append(argv, program, "answer", run)
 }
 
-// nested reports whether the terminal is one of a tmux or screen, which takes the first prefix.
-// Over ssh only the name of the terminal tells.
+// nested reports whether the terminal is inside tmux or screen, which takes the first prefix. Over
+// ssh only the name of the terminal shows that.
 func nested(getenv func(string) string) bool {
 	term := getenv("TERM")
 	return getenv("TMUX") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen")
 }
 
-// wayOut returns the keys that lead out of a run's terminal.
+// wayOut returns the keys with which the user leaves a run's terminal.
 func wayOut(k *keys, inside, switched, own bool) string {
 	prefix := strings.Replace(k.prefix, "C-", "Ctrl-", 1)
 	switch {
@@ -150,7 +150,7 @@ func wayOut(k *keys, inside, switched, own bool) string {
 // The two ways to show a session.
 const (
 	tmuxAttach = "attach-session"
-	tmuxSwitch = "switch-client" // in a pane of this very server: a terminal cannot be attached inside itself
+	tmuxSwitch = "switch-client" // in a pane of the same server: a terminal cannot be attached inside itself
 )
 
 // attachArgv returns the command that shows a run's terminal. From the daemon's answer it takes the
@@ -176,8 +176,8 @@ func attachArgv(d *command.Deps, resp *api.AttachRunResponse) ([]string, error) 
 	return []string{tmux, "-S", resp.Socket, command, "-t", "=" + agency.SessionPrefix + string(id)}, nil
 }
 
-// checkSocket refuses a path that is not a socket of this user in a folder of this user or root; one
-// that is missing has an error of the given code.
+// checkSocket refuses a path that is not a socket of this user in a folder of this user or root.
+// For a missing one the error has the given code.
 func checkSocket(what string, missing agency.Code, path string) error {
 	refused := agency.Errorf(agency.CodePermissionDenied, "the %s %q is not yours", what, path).WithHint("agency doctor")
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {

@@ -10,7 +10,7 @@ import (
 	"agency/internal/harness"
 )
 
-// joined is the command of the agent's own terminal.
+// joined is the command that starts the agent's own terminal.
 type joined struct {
 	RunID agency.RunID `json:"run_id"`
 	Argv  []string     `json:"argv"`
@@ -18,7 +18,7 @@ type joined struct {
 }
 
 // join replaces this process by the agent's own terminal, which joins the conversation of a run, or
-// prints the command for it.
+// prints the command that starts it.
 func join(ctx context.Context, d *command.Deps, ref string, exec Exec) error {
 	if !d.JSON && !d.OnTerminal() {
 		return agency.Errorf(agency.CodeUsage, "attach needs a terminal").WithHint("agency logs -f %s", ref)

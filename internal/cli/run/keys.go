@@ -9,28 +9,29 @@ import (
 	"agency"
 )
 
-// keysTime bounds each tmux process that looks at keys. Without an answer the keys are tmux's own.
+// keysTime limits each tmux process that looks at keys. Without an answer, tmux's default keys are
+// assumed.
 const keysTime = 2 * time.Second
 
 // keys are the keys of a tmux server that matter to a user in a run's terminal.
 type keys struct {
 	prefix string // such as C-b
-	back   string // behind the prefix: to the last session; empty when no key leads there
-	leave  string // behind the prefix: out of tmux
-	answer bool   // "a" behind the prefix answers the run, or is free to do so
+	back   string // after the prefix: to the last session; empty when no key does that
+	leave  string // after the prefix: out of tmux
+	answer bool   // "a" after the prefix answers the run, or is free for that
 }
 
-// answerKey is the key behind the prefix that answers a run. It acts in sessions of agency alone,
-// which have the command as an option.
+// answerKey is the key after the prefix that answers a run. It has an effect only in sessions of
+// agency, which have the command as an option.
 const answerKey = "a"
 
-// The options of a run's session that depend on the user's keys. internal/tmux shows them.
+// The options of a run's session that depend on the user's keys. Package tmux shows them.
 const (
 	optionBack   = "@agency_back"
 	optionAnswer = "@agency_answer"
 )
 
-// readKeys reads what list-keys of a prefix table printed, after a line with the prefix.
+// readKeys reads the output of list-keys for a prefix table, after a line with the prefix.
 func readKeys(out string) keys {
 	k := keys{prefix: "C-b", back: "L", leave: "d", answer: true}
 	prefix, table, ok := strings.Cut(out, "\n")
@@ -59,8 +60,8 @@ func readKeys(out string) keys {
 	return k
 }
 
-// prepare asks a tmux server for the keys of its user and tells the session of a run of them. The
-// command answers the run; it is bound to a key where that key is free.
+// prepare asks a tmux server for the keys of its user, and stores them in the session of a run.
+// command answers the run; prepare binds it to a key if that key is free.
 func prepare(ctx context.Context, tmux, socket string, env []string, id agency.RunID, command []string) keys {
 	run := func(args ...string) string {
 		ctx, cancel := context.WithTimeout(ctx, keysTime)

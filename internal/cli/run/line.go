@@ -23,7 +23,7 @@ func NewLine(d *command.Deps) *cobra.Command {
 		Hidden: true,
 		Args:   command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {
-		cfg, _ := d.Config() // places are known also when the rest is wrong
+		cfg, _ := d.Config() // places are known even when the rest is wrong
 		if cfg == nil {
 			return nil
 		}

@@ -78,7 +78,7 @@ func (o *mcpOptions) run(cmd *cobra.Command, _ []string) error {
 	}
 	err = server.Serve(cmd.Context(), mcp.Stdio(o.In, o.Terminal))
 	if errors.Is(err, io.EOF) {
-		return nil // the client left
+		return nil // the client disconnected
 	}
 	return err
 }

@@ -83,7 +83,7 @@ defaults.`,
 	return cmd
 }
 
-// takes accepts one run or session, and nothing beside --undo.
+// takes accepts one run or session, and no arguments with --undo.
 func (o *mergeOptions) takes(cmd *cobra.Command, args []string) error {
 	if o.req.Undo != "" {
 		return command.Takes()(cmd, args)
@@ -112,7 +112,7 @@ func (o *mergeOptions) run(cmd *cobra.Command, args []string) error {
 	return withFlags(cmd, o.land(cmd))
 }
 
-// withFlags has the hint to land what is not committed repeat the flags of the command.
+// withFlags adds the flags of the command to the hint to land uncommitted work.
 func withFlags(cmd *cobra.Command, err error) error {
 	const flag = " --include-uncommitted"
 	if !agency.IsCode(err, agency.CodeUncommitted) {
@@ -178,7 +178,7 @@ func (o *mergeOptions) mergeSession(ctx context.Context, noRun error) error {
 	})
 }
 
-// landed prints one landing, or one that was taken back.
+// landed prints one landing, whether it was made or taken back.
 func (o *mergeOptions) landed(w io.Writer, resp *api.MergeRunResponse) {
 	l := &resp.Landing
 	ref, target := resp.Run.Ref(), term.SafeLine(l.Target)

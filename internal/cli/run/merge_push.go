@@ -14,21 +14,21 @@ import (
 	"agency/internal/plain"
 )
 
-// targetPush is what merge --push pushed.
+// targetPush is the push of merge --push.
 type targetPush struct {
 	plan   api.PlanPushResponse
 	result *pushResult
 }
 
-// print prints where the target is now; nothing when nothing was pushed.
+// print prints where the target is now; nothing when there was no push.
 func (t *targetPush) print(w io.Writer) {
 	if t != nil {
 		printPush(w, &t.plan, t.result)
 	}
 }
 
-// pushTarget pushes the target of the newest of some landings, if --push is given. The text of
-// its error tells the user that the work has landed all the same.
+// pushTarget pushes the target of the newest of some landings, if --push is given. Its error tells
+// the user that the work has landed anyway.
 func (o *mergeOptions) pushTarget(ctx context.Context, landings ...api.MergeRunResponse) (*targetPush, error) {
 	if !o.push || len(landings) == 0 {
 		return nil, nil //nolint:nilnil // nothing is to be pushed
@@ -47,7 +47,7 @@ func (o *mergeOptions) pushTarget(ctx context.Context, landings ...api.MergeRunR
 	err = o.inTime(ctx, err)
 	e := agency.AsError(err)
 	failed := agency.Errorf(e.Code, "%s landed in %s as %.12s, and is not pushed: %w", last.Run.Ref(), l.Target, l.Candidate, err).WithDetail("landing", l.ID)
-	// What comes after the cause is put right, as the user gave it.
+	// The command to run once the cause is fixed, as the user gave it.
 	again := o.command()
 	remote, target := plain.ShellWord(plain.SafeURL(plan.Place.Remote)), plain.ShellWord(l.Target)
 	undo := "agency merge --undo " + string(l.ID)
@@ -90,7 +90,7 @@ func (o *mergeOptions) command() string {
 	return strings.Join(words, " ")
 }
 
-// answer returns what --json prints of a landing or of those of a session.
+// answer returns what --json prints for a landing, or for those of a session.
 func (t *targetPush) answer(landed any) any {
 	if t == nil {
 		return landed

@@ -23,8 +23,8 @@ type modeOptions struct {
 	env     []string
 }
 
-// modePause is between two looks at an agent that is at work although its run is settled, as one that
-// offered its work and goes on.
+// modePause is the time between two looks at an agent that works although its run is settled, such
+// as one that offered its work and continues.
 const modePause = time.Second
 
 // NewMode returns the command agency mode.

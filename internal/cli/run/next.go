@@ -65,11 +65,11 @@ other commands can use the run: agency answer "$(agency next --print)".`,
 	return cmd
 }
 
-// mostWaiting is how many of the runs that wait are looked at.
+// mostWaiting is how many of the waiting runs agency next looks at.
 const mostWaiting = 100
 
-// attachFirst attaches to the first of the runs that need the user. A run whose terminal is gone is
-// named, so that it does not stand in the way of those behind it for ever.
+// attachFirst attaches to the first of the runs that need the user. It names a run whose terminal
+// is gone and skips it, so that the run does not block those behind it.
 func attachFirst(ctx context.Context, d *command.Deps, runs []api.Run, exec Exec) error {
 	var first error
 	for i := range runs {

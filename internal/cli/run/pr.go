@@ -71,7 +71,7 @@ type prResult struct {
 	Sent     bool               `json:"sent"` // the agent got the comments
 }
 
-// pulling is a pull request that a command works on.
+// pulling is the work of a command on a pull request.
 type pulling struct {
 	*prOptions
 
@@ -94,7 +94,7 @@ func (o *prOptions) run(cmd *cobra.Command, args []string) error {
 	return o.Print(p.result, func(w io.Writer) { p.print(w) })
 }
 
-// run does what the command is for, and fills in the result.
+// run does what the command asks for, and fills in the result.
 func (p *pulling) run(ctx context.Context, run string) (err error) {
 	o := p.prOptions
 	if p.plan, err = command.Call(ctx, o.Deps, api.PlanPR, api.PlanPRRequest{Run: run, Remote: o.target(), Base: o.into}); err != nil {
@@ -117,7 +117,7 @@ func (p *pulling) run(ctx context.Context, run string) (err error) {
 	return err
 }
 
-// act does what the flags say by the user's program for the forge.
+// act does what the flags ask for, with the user's program for the forge.
 func (p *pulling) act(ctx context.Context) error {
 	switch {
 	case p.ready, p.merge, p.closing, p.status, p.comments:
@@ -172,7 +172,7 @@ func (p *pulling) create(ctx context.Context) error {
 	}
 	if pr == nil || !pr.State.Open() {
 		made := p.forge.Create(ctx, forge.NewPR{Branch: p.plan.Branch, Base: p.plan.Base, Title: p.plan.Title, Body: p.plan.Body, Draft: p.draft})
-		// It may be there all the same: of another client, or because the answer was lost.
+		// It may exist all the same: another client made it, or the answer was lost.
 		if pr, err = p.find(ctx); made != nil && (err != nil || pr == nil || !pr.State.Open()) {
 			return made
 		}
@@ -188,7 +188,7 @@ func (p *pulling) create(ctx context.Context) error {
 	return p.record(ctx, pr)
 }
 
-// change does what the flags say to a pull request, and looks at it again.
+// change does what the flags ask for to a pull request, and reads it again.
 func (p *pulling) change(ctx context.Context, pr *forge.PR) error {
 	var err error
 	switch {
@@ -236,7 +236,7 @@ func (p *pulling) notOpen(pr *forge.PR) error {
 	return agency.Errorf(agency.CodePRNotOpen, "#%d of %s is %s", pr.Number, p.plan.Run.Ref(), pr.State).WithHint("reopen it there, if you want it: %s", plain.SafeURL(pr.URL))
 }
 
-// record has the daemon record what the forge shows.
+// record asks the daemon to record what the forge shows.
 func (p *pulling) record(ctx context.Context, pr *forge.PR) error {
 	resp, err := command.Call(context.WithoutCancel(ctx), p.Deps, api.RecordPR, api.RecordPRRequest{
 		Run: string(p.plan.Run.ID), Forge: pr.Forge, Number: pr.Number, URL: pr.URL, State: pr.State, Branch: pr.Branch, Base: pr.Base,
@@ -248,7 +248,7 @@ func (p *pulling) record(ctx context.Context, pr *forge.PR) error {
 	return err
 }
 
-// byPush makes a pull request by a push with options, where no program reaches the forge.
+// byPush makes a pull request by a push with options, when no program reaches the forge.
 func (p *pulling) byPush(ctx context.Context) error {
 	plan, err := command.Call(ctx, p.Deps, api.PlanPush, api.PlanPushRequest{Run: string(p.plan.Run.ID), Remote: p.target()})
 	if err != nil {
@@ -309,7 +309,7 @@ func (p *pulling) listComments(ctx context.Context, pr *forge.PR) error {
 	return nil
 }
 
-// heading returns who commented on what, on one line that is safe to show.
+// heading returns the author of a comment and its subject, on one line that is safe to show.
 func heading(c *forge.Comment) string {
 	author := plain.Visible(c.Author)
 	if author == "" {

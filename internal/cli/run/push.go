@@ -44,7 +44,8 @@ func (o *remoteOptions) bounded(ctx context.Context) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, o.limit, duration.Over("no end", o.limit))
 }
 
-// inTime returns the error of a command, as E_WAIT_TIMEOUT when the time limit is what ended it.
+// inTime returns the error of a command; it is E_WAIT_TIMEOUT when the time limit ended the
+// command.
 func (o *remoteOptions) inTime(ctx context.Context, err error) error {
 	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || agency.AsError(err).Code != agency.CodeInternal {
 		return err
@@ -52,7 +53,7 @@ func (o *remoteOptions) inTime(ctx context.Context, err error) error {
 	return agency.Errorf(agency.CodeWaitTimeout, "%w", context.Cause(ctx)).WithHint("try again, with a longer --timeout")
 }
 
-// target returns the remote of the flags, a relative path as an absolute one.
+// target returns the remote of the flags, with a relative path made absolute.
 func (o *remoteOptions) target() string {
 	if strings.HasPrefix(o.remote, "./") || strings.HasPrefix(o.remote, "../") {
 		return o.Absolute(o.remote)
@@ -60,8 +61,8 @@ func (o *remoteOptions) target() string {
 	return o.remote
 }
 
-// open makes what git needs to reach a remote. The settings by which git reaches it are programs,
-// so they are read from the data root, never taken from the answer of the daemon.
+// open makes what git needs to reach a remote. The settings for that can name programs, so they are
+// read from the data root, never taken from the answer of the daemon.
 func (o *remoteOptions) open(ctx context.Context, place *api.Place, commit string) (*forge.Remote, error) {
 	at := forge.Place{CommonDir: place.CommonDir, Remote: place.Remote, URL: place.URL, SHA256: len(commit) == 64}
 	cfg, err := o.Places()
@@ -88,12 +89,12 @@ type pushResult struct {
 	Said    string      `json:"said"`    // what the remote wrote; untrusted
 }
 
-// pushPlan pushes what the daemon planned, and has it recorded, before and after.
+// pushPlan pushes what the daemon planned, and asks it to record the push, before and after.
 func (o *remoteOptions) pushPlan(ctx context.Context, plan *api.PlanPushResponse) (*pushResult, error) {
 	return o.pushWith(ctx, plan, func(*forge.Push) {})
 }
 
-// pushWith is pushPlan after a change of what is pushed how.
+// pushWith is pushPlan with a change of the push.
 func (o *remoteOptions) pushWith(ctx context.Context, plan *api.PlanPushResponse, change func(*forge.Push)) (*pushResult, error) {
 	remote, err := o.open(ctx, &plan.Place, plan.Commit)
 	if err != nil {

@@ -132,11 +132,11 @@ func newQueueList(d *command.Deps) *cobra.Command {
 	return cmd
 }
 
-// longestWhy is how long a reason may be to stand in a list as a whole, in characters.
+// longestWhy is the longest reason that a list shows completely, in characters.
 const longestWhy = 60
 
-// queueRow returns the row of an entry. It sets cut when the reason is not whole: of a long one,
-// the list has what is before the first semicolon.
+// queueRow returns the row of an entry. It shortens a long reason to the text before the first
+// semicolon, and sets cut when it does.
 func queueRow(item *api.QueueItem, now time.Time, cut *bool) []string {
 	e, place, why := &item.Entry, "-", term.SafeLine(item.Why)
 	if reason, _, more := strings.Cut(why, "; "); more && utf8.RuneCountInString(why) > longestWhy {
@@ -148,8 +148,8 @@ func queueRow(item *api.QueueItem, now time.Time, cut *bool) []string {
 	return []string{place, term.SafeLine(e.Run), term.SafeLine(e.Target), string(e.State), duration.Short(now.Sub(e.ChangedAt)), why}
 }
 
-// paused returns that a queue is paused and how it continues: in one line, or in two where columns, if
-// not 0, are too few.
+// paused returns the text that a queue is paused and how to continue it, on one line, or on two
+// when columns, if not 0, are too few.
 func paused(target string, columns int) string {
 	what, then := "the queue of "+term.SafeLine(target)+" is paused;", "continue: agency queue resume --into "+plain.ShellWord(target)
 	if columns > 0 && term.Width(what)+1+term.Width(then) > columns {
@@ -158,7 +158,7 @@ func paused(target string, columns int) string {
 	return what + " " + then + "\n"
 }
 
-// printQueues prints what is in the way of whole queues, on a terminal of that many columns.
+// printQueues prints what blocks whole queues, on a terminal with that many columns.
 func printQueues(w io.Writer, queues []agency.Queue, columns int) {
 	for i := range queues {
 		q := &queues[i]

@@ -113,7 +113,7 @@ func reportArgs(_ *cobra.Command, args []string) error {
 }
 
 // parseReport reads a status as agents type it: "needs-input", "NEEDS_INPUT" and "needs_input" are
-// one.
+// the same.
 func parseReport(s string) (string, error) {
 	word, words := strings.ReplaceAll(strings.ToLower(s), "-", "_"), reportWords()
 	if slices.Contains(words, word) {
@@ -273,7 +273,7 @@ func (o *reportOptions) wrongQuiet(word agency.ReportedStatus) string {
 	return ""
 }
 
-// checkBeside refuses flags of the contract for a status that is not part of it.
+// checkBeside refuses flags of the contract for a status that is not in the contract.
 func (o *reportOptions) checkBeside(word string) error {
 	if len(o.questions) == 0 && len(o.blockers) == 0 && len(o.risks) == 0 && o.howToTest == "" && o.quiet == 0 {
 		return nil
@@ -289,8 +289,8 @@ func (o *reportOptions) checkBeside(word string) error {
 	return agency.Errorf(agency.CodeUsage, "%s takes --summary alone", word).WithHint("to say more: %s", hint)
 }
 
-// writeContract writes a contract atomically to where the daemon reads it. It is checked as the
-// daemon will check it.
+// writeContract writes a contract atomically to where the daemon reads it. It first checks the
+// contract as the daemon will.
 func writeContract(root string, c *agency.Contract) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -99,7 +99,7 @@ func (o *resumeOptions) resume(ctx context.Context, ref string) (api.ResumeRunRe
 	})
 }
 
-// fillEnv gives variables without a value the value from this environment.
+// fillEnv sets variables without a value to their values in this environment.
 func fillEnv(d *command.Deps, env []string) error {
 	for i, name := range env {
 		if strings.Contains(name, "=") {

@@ -25,8 +25,8 @@ import (
 type runOptions struct {
 	*command.Deps
 
-	asked      agency.Spec // by flags
-	spec       string      // a file, over which the flags are applied
+	asked      agency.Spec // from the flags
+	spec       string      // a file; flags override it
 	prompt     string
 	promptFile string
 	runner     string
@@ -171,8 +171,8 @@ func (o *runOptions) start(ctx context.Context, cmd *cobra.Command) error {
 	return attach(ctx, o.Deps, string(resp.Run.ID), o.exec)
 }
 
-// materialise returns what the flags ask for, over the spec file if there is one. The daemon adds
-// the defaults of the configuration.
+// materialise returns what the flags ask for, on top of the spec file if there is one. The daemon
+// adds the defaults of the configuration.
 func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
 	var spec agency.Spec
 	if o.spec != "" {
@@ -195,7 +195,7 @@ func (o *runOptions) materialise(cmd *cobra.Command) (agency.Spec, error) {
 	return spec, o.readPrompt(cmd, &spec)
 }
 
-// complete adds to the flags' spec what flags name in another form than the spec does.
+// complete adds to the flags' spec what flags give in another form than the spec has.
 func (o *runOptions) complete(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	switch {
@@ -301,7 +301,7 @@ func (o *runOptions) readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// lookBeside returns the way out for a file that cannot be read: to see which files there are.
+// lookBeside returns the hint for a file that cannot be read: the command that lists its folder.
 func lookBeside(d *command.Deps, path string) string {
 	return "look which files there are: ls -l " + plain.ShellWord(filepath.Dir(d.Absolute(path)))
 }

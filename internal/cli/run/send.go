@@ -85,8 +85,8 @@ the message.`,
 	return cmd
 }
 
-// messageText returns the message from its argument, a file, or standard input. One that brings files
-// may be empty.
+// messageText returns the message from its argument, a file, or standard input. A message that
+// brings files may be empty.
 func messageText(ctx context.Context, d *command.Deps, args []string, path string, brings bool) (string, error) {
 	switch _, typed := term.Columns(d.In); {
 	case path != "" && len(args) > 0:

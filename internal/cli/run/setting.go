@@ -76,7 +76,7 @@ func newSetting(d *command.Deps, setting agency.Setting, about cobra.Command) *c
 	return cmd
 }
 
-// oneOrBoth accepts one argument, and two.
+// oneOrBoth accepts one argument or two.
 func oneOrBoth(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -86,7 +86,7 @@ func oneOrBoth(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// showSetting prints the present value of a setting, and what the agent offers.
+// showSetting prints the present value of a setting, and the values that the agent offers.
 func showSetting(ctx context.Context, d *command.Deps, setting agency.Setting, ref string) error {
 	resp, err := command.Call(ctx, d, api.ShowRun, api.RunRequest{Run: ref})
 	if err != nil {

@@ -73,7 +73,7 @@ func stopAll(cmd *cobra.Command, d *command.Deps) error {
 	if len(live) == 0 {
 		return d.Print(map[string]any{}, func(io.Writer) { d.Chat("no run is live here") })
 	}
-	// Nothing is asked before Each has checked that it may act on several runs.
+	// Each first checks that it may act on several runs; until then nothing is stopped.
 	asked := sync.OnceValue(func() map[string]chan stopped { return askToStop(cmd.Context(), client, live) })
 	return d.Each(cmd, live, func(ref string) error {
 		return stop(d, func() (api.StopRunResponse, error) {
@@ -89,11 +89,11 @@ type stopped struct {
 	err  error
 }
 
-// atOnce is how many runs are asked to end at the same time: an agent may take all of its grace.
+// atOnce is how many runs are stopped at the same time: an agent may use all of its grace.
 const atOnce = 32
 
-// askToStop asks the daemon to stop runs, the first ones first, and returns where the answer for
-// each will come.
+// askToStop asks the daemon to stop runs, in their order, and returns for each a channel of the
+// answer.
 func askToStop(ctx context.Context, client *api.Client, runs []string) map[string]chan stopped {
 	answers := map[string]chan stopped{}
 	next := make(chan string, len(runs))
@@ -113,7 +113,8 @@ func askToStop(ctx context.Context, client *api.Client, runs []string) map[strin
 	return answers
 }
 
-// stop prints the answer to a request to stop a run, and while it waits for it, for what.
+// stop prints the answer to a request to stop a run and, if the answer takes long, what it waits
+// for.
 func stop(d *command.Deps, ask func() (api.StopRunResponse, error)) error {
 	cfg, err := d.Places()
 	if err != nil {

@@ -113,7 +113,7 @@ func (o *createOptions) agentList(ctx context.Context, list string) (agents []js
 	return agents, nil
 }
 
-// statusFile reads a whole status file from a file or standard input.
+// statusFile reads a complete status file from a file or standard input.
 func (o *createOptions) statusFile(ctx context.Context, path string) (json.RawMessage, error) {
 	data, where, err := o.readGiven(ctx, "file", path)
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *createOptions) statusFile(ctx context.Context, path string) (json.RawMe
 	return f.Encode(), nil
 }
 
-// readGiven reads what a flag names: a file, or - for standard input.
+// readGiven reads the input that a flag names: a file, or - for standard input.
 func (o *createOptions) readGiven(ctx context.Context, flag, path string) (data []byte, where string, err error) {
 	if path == "-" {
 		text, err := term.ReadAll(ctx, o.In, "the "+flag, agentsLimit)
@@ -144,7 +144,7 @@ func (o *createOptions) readGiven(ctx context.Context, flag, path string) (data 
 	return data, path, nil
 }
 
-// agentFlags makes agents of ID[:NAME[:WAVE]].
+// agentFlags returns the agents that flags describe as ID[:NAME[:WAVE]].
 func agentFlags(flags []string) ([]json.RawMessage, error) {
 	agents := make([]json.RawMessage, len(flags))
 	for i, flag := range flags {

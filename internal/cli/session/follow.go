@@ -10,8 +10,8 @@ import (
 	"agency/internal/cli/command"
 )
 
-// begin returns the session that the arguments name, and the number of an event: the session is at
-// least as new.
+// begin returns the session that the arguments name, and the number of an event. The session
+// includes the changes up to that event.
 func begin(ctx context.Context, d *command.Deps, client *api.Client, args []string) (s api.ShowSessionResponse, since int64, err error) {
 	events, err := api.Call(ctx, client, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {
@@ -21,15 +21,15 @@ func begin(ctx context.Context, d *command.Deps, client *api.Client, args []stri
 	return s, events.LastSeq, err
 }
 
-// follow signals on changed that something happened to a session or one of its runs after an event,
-// and after each start of a daemon. When it ends, the reason comes on ended, the end of ctx
-// included.
+// follow signals on changed when something happened to a session or one of its runs after an event,
+// and after each start of a daemon. When it ends, it sends the reason on ended, even if that is the
+// end of ctx.
 func follow(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64) (changed chan struct{}, ended chan error) {
 	changed, ended = make(chan struct{}, 1), make(chan error, 1)
 	look := func() {
 		select {
 		case changed <- struct{}{}:
-		default: // a look is due already
+		default: // a signal is pending already
 		}
 	}
 	id, runs := s.Session.ID, map[agency.RunID]bool{}
@@ -78,7 +78,7 @@ func (p *retryPolicy) looked(began time.Time) {
 	p.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
 }
 
-// changes are the states of a session, one after the other.
+// changes follows a session from one state to the next.
 type changes struct {
 	client      *api.Client
 	dir         string
@@ -93,8 +93,8 @@ func (o *logsOptions) changesOf(ctx context.Context, client *api.Client, s *api.
 	return &changes{client: client, dir: o.Dir, changed: changed, ended: ended}
 }
 
-// next waits for a change and updates s. It is over when there are no more changes, or when an
-// error comes on failed.
+// next waits for a change and updates s. It returns when there are no more changes, or when an
+// error arrives on failed.
 func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <-chan error) error {
 	var due <-chan time.Time
 	for {
@@ -102,7 +102,7 @@ func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <
 		case <-c.changed:
 			due = c.retryPolicy.due()
 		case <-due:
-			// A request after the change sees everything that it brought.
+			// A request after the change sees all of it.
 			began := time.Now()
 			resp, err := api.Call(ctx, c.client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: c.dir})
 			if err == nil {

@@ -80,8 +80,8 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// logOfAgent prints the log of one agent's run. With --follow it waits for the start of an agent
-// that has not started. since is the number of an event; s is at least as new.
+// logOfAgent prints the log of one agent's run. With --follow it waits for an agent to start. since
+// is the number of an event, up to which s includes all changes.
 func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string, follow bool) error {
 	agent, err := agentOf(s, id)
 	if err == nil && follow {
@@ -142,8 +142,9 @@ func agentOf(s *api.ShowSessionResponse, id string) (*api.SessionAgent, error) {
 	return nil, err.WithHint("agency session show %s", s.Session.ID)
 }
 
-// logsOfSession prints the logs of all agents, one after the other; with --follow as they are
-// written, until the session has settled. since is the number of an event; s is at least as new.
+// logsOfSession prints the logs of all agents, one after the other; with --follow it prints them as
+// they are written, until the session has settled. since is the number of an event, up to which s
+// includes all changes.
 func (o *logsOptions) logsOfSession(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, followed bool) error {
 	out := &prefixed{w: o.Out, columns: 1}
 	for i := range s.Agents {

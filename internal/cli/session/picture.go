@@ -14,7 +14,7 @@ import (
 	"agency/internal/view"
 )
 
-// picture is a session as shown at one moment.
+// picture is a session at one moment, as it is shown.
 type picture struct {
 	*api.ShowSessionResponse
 	now    time.Time
@@ -24,7 +24,7 @@ type picture struct {
 }
 
 // lines returns the whole picture: the header, the agents by wave, and the footer, in at most this
-// many lines; 0 is no limit.
+// many lines; 0 means no limit.
 func (v *picture) lines(most int) []string {
 	head, foot := v.header(), v.footer()
 	width := 0
@@ -52,7 +52,7 @@ func (v *picture) header() []string {
 	return lines
 }
 
-// pending returns the status of the session in a line.
+// pending returns the status of the session on one line.
 func (v *picture) pending() string {
 	text := fmt.Sprintf("%s %s %s", view.SessionMark(&v.Session), view.SessionStatus(&v.Session), duration.Stopwatch(v.elapsed()))
 	t, waiting := v.Session.Summary, 0
@@ -109,7 +109,7 @@ func (v *picture) agents(width int) []string {
 		least  int
 	}
 	order := []cut{{"NAME", 24}, {"NOTE", 24}, {"NAME", 16}, {"  AGENT", 18}, {"NOTE", 12}, {"NAME", 8}, {"STATUS", 11}, {"  AGENT", 10}, {"NOTE", 0}}
-	if v.runs { // an agent can be named from what stands here, so its name is cut last
+	if v.runs { // an agent can be named by what stands here, so its name is cut last
 		order = []cut{{"NAME", 24}, {"NOTE", 24}, {"NAME", 16}, {"NOTE", 12}, {"NAME", 8}, {"NOTE", 0}, {"STATUS", 11}, {"  AGENT", 10}}
 	}
 	cuts := []term.Cut{}

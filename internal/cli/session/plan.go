@@ -177,7 +177,7 @@ func (o *planOptions) showPlan(w io.Writer, resp *api.PlanSessionResponse) {
 	_, _ = io.WriteString(w, o.TextTable(rows))
 }
 
-// planGraph shows the agents of a plan.
+// planGraph shows the agents of a plan in their order.
 type planGraph struct {
 	resp    *api.PlanSessionResponse
 	at      map[string]int // by id: the position in the plan
@@ -245,7 +245,7 @@ func (g *planGraph) align(rows [][]string) [][]string {
 	return rows
 }
 
-// after names the agents that an agent comes after. A whole wave is named as one.
+// after names the agents that an agent comes after. A complete wave is named by its number.
 func (g *planGraph) after(p *agency.PlanAgent) string {
 	ofWave := map[int]int{}
 	for _, id := range p.After {

@@ -64,7 +64,7 @@ func addPlanChanged(cmd *cobra.Command, to *string, usage string, words ...strin
 	command.Values(cmd, "plan-changed", words...)
 }
 
-// checkPlanChanged refuses any other word.
+// checkPlanChanged refuses any word but these.
 func checkPlanChanged(cmd *cobra.Command, word string, words ...string) error {
 	if cmd.Flags().Changed("plan-changed") && !slices.Contains(words, word) {
 		return agency.Errorf(agency.CodeUsage, "--plan-changed is %q, not %s", word, strings.Join(words, " or ")).WithHint("%s --plan-changed ok ...", cmd.CommandPath())

@@ -77,7 +77,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 		if width == 0 {
 			return path
 		}
-		return strings.TrimPrefix(path, s.Repo+"/") // a terminal has little room, and the line above has the rest
+		return strings.TrimPrefix(path, s.Repo+"/") // a terminal has little room, and the line above has the rest of the path
 	}
 	field("repo", "%s", s.Repo)
 	switch {
@@ -115,7 +115,7 @@ func (o *showOptions) showSession(w io.Writer, resp *api.ShowSessionResponse) {
 
 // showResults writes the results of the agents that have ended. The results of an external session
 // are unknown. On a terminal empty columns are left out, and a narrow one shows only the most
-// important, so that the name of no agent is cut. Where the branches have no room, a line names
+// important columns, so that no agent's name is cut. When the branches have no room, a line names
 // them.
 func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	rows := [][]string{{"AGENT", "STATUS", "TOOK", "TRIES", "COMMITS", "LINES", "TOKENS", "COST", "LANDED", "TESTS", "BRANCH"}}
@@ -171,7 +171,7 @@ func showResults(w io.Writer, resp *api.ShowSessionResponse, width int) {
 	}
 }
 
-// fitsResults cuts long tests, and reports whether the results have room then.
+// fitsResults cuts long tests, and reports whether the results then have room.
 func fitsResults(rows [][]string, width int) bool {
 	if i := slices.Index(rows[0], "TESTS"); i >= 0 {
 		term.Narrow(rows, width, []term.Cut{{i, 20}})
@@ -217,7 +217,7 @@ func resultRow(a *api.SessionAgent) []string {
 	case r.Problem != "":
 		commits, lines = "-", "-"
 	case r.Dirty:
-		commits += "+" // and what is not committed
+		commits += "+" // there is also uncommitted work
 	}
 	return []string{
 		a.ID, view.AgentMark(a) + " " + string(a.Status), took, strconv.Itoa(a.Attempts), commits, lines,
@@ -225,7 +225,7 @@ func resultRow(a *api.SessionAgent) []string {
 	}
 }
 
-// fitWidth cuts a line to a width; 0 is no limit. Its colours do not count.
+// fitWidth cuts a line to a width; 0 means no limit. Colours do not count.
 func fitWidth(line string, width int) string {
 	if width == 0 {
 		return line

@@ -83,8 +83,8 @@ func (o *startOptions) run(cmd *cobra.Command, args []string) error {
 	return begun(cmd.Context(), o.Deps, resp, &resp.Session, resp.Warnings, o.wait, o.timeout)
 }
 
-// begun prints a session that has begun, or with --json the response, and with wait waits for its
-// end.
+// begun prints a session that has begun, or with --json the response. With wait it also waits for
+// the end of the session.
 func begun(ctx context.Context, d *command.Deps, resp any, s *api.Session, warnings []string, wait bool, timeout time.Duration) error {
 	if wait && d.JSON {
 		return await(ctx, d, api.WaitSessionRequest{Session: s.Ref(), Paused: true}, timeout)

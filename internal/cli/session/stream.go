@@ -15,7 +15,7 @@ import (
 )
 
 // updateWindow is how many reports may be sent without an answer: enough to keep the daemon's disk
-// busy, and few enough that none waits long.
+// busy, but so few that none waits long.
 const updateWindow = 8
 
 // streamUpdates sends the lines of standard input as reports on a session, and prints the answer to
@@ -60,7 +60,7 @@ func (o *updateOptions) streamUpdates(ctx context.Context, session string) error
 	return nil
 }
 
-// sentLine is a line without an answer yet.
+// sentLine is a line whose answer has not arrived yet.
 type sentLine struct {
 	number  int
 	refusal error // of a line that was not sent

@@ -47,7 +47,7 @@ without its cancelled agents, 130 Ctrl-C.`,
 	return cmd
 }
 
-// find returns the session that the arguments name; without arguments the active one.
+// find returns the session that the arguments name; without arguments, the active one.
 func find(ctx context.Context, d *command.Deps, client *api.Client, args []string) (api.ShowSessionResponse, error) {
 	req := api.SessionRequest{Session: "active", Dir: d.Dir}
 	if len(args) > 0 {
@@ -57,7 +57,7 @@ func find(ctx context.Context, d *command.Deps, client *api.Client, args []strin
 }
 
 // watch shows a session and then each change of it until it has settled. since is the number of an
-// event; the session is at least as new.
+// event, up to which the session includes all changes.
 func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowSessionResponse, since int64) (err error) {
 	d.Asks = true
 	req := api.SessionRequest{Session: s.Session.Ref(), Dir: d.Dir}
@@ -92,7 +92,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 			due = retryPolicy.due()
 		case <-due:
 			look = true
-		case <-clock.C: // stalls change with time alone
+		case <-clock.C: // stalls change by time alone
 			look = true
 		case <-late:
 			d.Status = exitStatus(&s.Session)
@@ -155,7 +155,7 @@ func (w *watching) show(s *api.ShowSessionResponse) error {
 	return w.app.Out.Failed()
 }
 
-// append writes a line for each change since the last time. An agent that is still queued gets
+// append writes a line for each change since the last call. An agent that is still queued gets
 // none.
 func (w *watching) append(v *picture) {
 	at := v.now.Local().Format(time.TimeOnly)
@@ -208,10 +208,10 @@ func (w *watching) append(v *picture) {
 	}
 }
 
-// leave prints that only the watching ends.
+// leave prints that only watching ends, not the session.
 func (w *watching) leave(session string) {
 	if w.inPlace {
-		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // the ^C that the terminal has echoed
+		_, _ = io.WriteString(w.app.Out, "\r\x1b[J") // erase the ^C that the terminal has echoed
 	}
 	w.app.Chat("the session continues; watch it again: agency session watch %s", session)
 	w.app.Chat("end it: agency session cancel %s", session)

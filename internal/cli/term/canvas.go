@@ -16,8 +16,8 @@ type Canvas struct {
 	rows    int
 }
 
-// Clear erases the list, so that another program writes in its place. The next Paint begins below
-// what that has written.
+// Clear erases the list, so that another program can write in its place. The next Paint begins
+// below the output of that program.
 func (c *Canvas) Clear(out io.Writer) {
 	if up := len(c.lines); up > 0 {
 		_, _ = fmt.Fprintf(out, "\x1b[%dA", up)
@@ -26,13 +26,13 @@ func (c *Canvas) Clear(out io.Writer) {
 	c.Forget()
 }
 
-// Forget makes the next Paint begin below what another program has written.
+// Forget makes the next Paint begin below the output of another program.
 func (c *Canvas) Forget() { *c = Canvas{} }
 
 // Paint writes to out, which leads to the terminal. It rewrites the lines that differ, from the
-// first line of the list above the cursor; the others are not touched. A terminal that changed its
-// size has moved its text in its own way, so there the list is written over it from the top. lines
-// returns as many lines as fit above the last of this many rows, which is for below.
+// first line of the list above the cursor, and does not touch the others. A terminal whose size has
+// changed has moved its text in its own way, so there Paint writes the list over it from the top.
+// lines returns as many lines as fit above the last of this many rows, which is for below.
 func (c *Canvas) Paint(terminal, out io.Writer, lines func(rows int) []string, below string) {
 	columns, rows := Size(terminal)
 	var b strings.Builder

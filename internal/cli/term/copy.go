@@ -10,9 +10,9 @@ import (
 	"agency/internal/plain"
 )
 
-// CopySafe copies text, made safe for a terminal. Neither an escape sequence nor a character is cut
-// where a read ends. An escape sequence ends with its line at the latest, so that an unfinished one
-// hides nothing else.
+// CopySafe copies text and makes it safe for a terminal. It does not split an escape sequence or a
+// character where a read ends. An escape sequence ends with its line at the latest, so that an
+// unfinished one hides nothing else.
 func CopySafe(w io.Writer, r io.Reader) error {
 	var text []byte
 	last := rune(0)

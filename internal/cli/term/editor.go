@@ -12,15 +12,15 @@ import (
 	"agency"
 )
 
-// Editor returns the command line of the user's editor, by VISUAL or else EDITOR of env; empty when
-// neither is set.
+// Editor returns the command line of the user's editor, from VISUAL or else EDITOR of env; empty
+// when neither is set.
 func Editor(env []string) string {
 	e := agency.Environ(env)
 	return cmp.Or(e.Lookup("VISUAL"), e.Lookup("EDITOR"))
 }
 
-// EditorCommand returns the command that opens the file at an absolute path in the user's editor, on
-// a line of it; 0 is none. It runs with env.
+// EditorCommand returns the command that opens the file at an absolute path in the user's editor,
+// at a line; 0 means no line. It runs with env.
 func EditorCommand(ctx context.Context, env []string, path string, line int) *exec.Cmd {
 	editor := Editor(env)
 	args := []string{path}
@@ -31,11 +31,11 @@ func EditorCommand(ctx context.Context, env []string, path string, line int) *ex
 			args = []string{"--goto", place}
 		case "hx", "helix", "subl", "zed":
 			args = []string{place}
-		default: // vi and its kin, emacs, nano, kak, micro
+		default: // vi and similar editors, emacs, nano, kak, micro
 			args = []string{fmt.Sprintf("+%d", line), path}
 		}
 	}
-	// EDITOR can have arguments, so a shell takes it apart, as git does.
+	// EDITOR can have arguments, so a shell splits it, as git does.
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", editor + ` "$@"`, "sh"}, args...)...)
 	cmd.Env = env
 	return cmd

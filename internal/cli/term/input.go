@@ -7,8 +7,8 @@ import (
 	"agency"
 )
 
-// ReadAll reads standard input, in, to its end, and at most one byte more than most. Errors name
-// the input as what.
+// ReadAll reads standard input, in, to its end, but at most one byte more than most. Errors call
+// the input what.
 func ReadAll(ctx context.Context, in io.Reader, what string, most int64) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(Input(ctx, in), most+1))
 	switch {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Keys reads single keys from a terminal, one on request, so that no read is under way while
+// Keys reads single keys from a terminal, each on request, so that no read is in progress while
 // another program has the terminal.
 type Keys struct {
 	Pressed chan string // j, enter, ctrl-c ...; closed at the end of the input
@@ -34,7 +34,7 @@ func ReadKeys(in *os.File) (*Keys, error) {
 	go func() {
 		defer close(k.Pressed)
 		piece := make([]byte, 16)
-		var read []byte // keys that were typed fast come together
+		var read []byte // several keys arrive together when they were typed fast
 		for range k.want {
 			if len(read) == 0 {
 				n, err := in.Read(piece)
@@ -51,7 +51,7 @@ func ReadKeys(in *os.File) (*Keys, error) {
 	return k, nil
 }
 
-// firstKey splits what a terminal sent after its first key. What begins with an escape is one key.
+// firstKey splits terminal input after its first key. Input that begins with an escape is one key.
 func firstKey(read []byte) (key, rest []byte) {
 	if len(read) == 0 || read[0] == '\x1b' {
 		return read, nil
@@ -60,7 +60,7 @@ func firstKey(read []byte) (key, rest []byte) {
 	return read[:size], read[size:]
 }
 
-// keyName returns the name of a key by what a terminal sends for it.
+// keyName returns the name of the key for which a terminal sends piece.
 func keyName(piece []byte) string {
 	switch text := string(piece); text {
 	case "\r", "\n":
@@ -81,15 +81,16 @@ func keyName(piece []byte) string {
 // Next asks for the next key, which comes on Pressed.
 func (k *Keys) Next() { k.want <- struct{}{} }
 
-// Release gives the terminal back to other programs, until Take. No key may be asked for.
+// Release gives the terminal back to other programs, until Take. No key may be requested meanwhile.
 func (k *Keys) Release() { _ = term.Restore(int(k.in.Fd()), k.was) }
 
 // Take puts the terminal into raw mode again.
 func (k *Keys) Take() { _, _ = term.MakeRaw(int(k.in.Fd())) }
 
 // Suspend gives the terminal back and stops the processes of the command, as ctrl-z does where no
-// program reads keys. It returns when they continue, with the terminal taken again; it reports false,
-// and has not taken it, when they continue in the background. No key may be asked for.
+// program reads keys. It returns when they continue, with the terminal taken again. When they
+// continue in the background, it reports false and has not taken the terminal. No key may be
+// requested meanwhile.
 func (k *Keys) Suspend() (foreground bool) {
 	k.Release()
 	again := make(chan os.Signal, 1)
@@ -108,11 +109,11 @@ func (k *Keys) Suspend() (foreground bool) {
 	return true
 }
 
-// suspendWait is how long the kernel may take to stop a process that asked for it.
+// suspendWait is how long the kernel may take to stop a process that asks for it.
 const suspendWait = time.Second
 
-// Foreground reports whether the command may use its terminal: of a shell's jobs, one may. A file
-// that is no terminal belongs to the command alone.
+// Foreground reports whether the command may use its terminal: only one of a shell's jobs may. A
+// file that is not a terminal belongs to the command alone.
 func Foreground(terminal any) bool {
 	file, ok := terminal.(*os.File)
 	if !ok {

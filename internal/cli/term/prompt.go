@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// YesOrNo parses a yes or a no as users type it.
+// YesOrNo parses yes or no as users type it.
 func YesOrNo(text string) (yes, ok bool) {
 	switch strings.ToLower(text) {
 	case "y", "yes", "true":
@@ -61,7 +61,7 @@ func (r *Lines) Next(ctx context.Context) (string, error) {
 	}
 }
 
-// Confirm asks on w for a yes or a no. An empty line means usual.
+// Confirm asks a question on w that is answered with yes or no. An empty line means usual.
 func (r *Lines) Confirm(ctx context.Context, w io.Writer, text string, usual bool) (bool, error) {
 	for {
 		_, _ = fmt.Fprintf(w, "%s [%s]: ", text, YesNoWord(usual))

@@ -8,7 +8,7 @@ import (
 // Cut makes a column of a table narrower, but not narrower than its least width.
 type Cut [2]int // the column, and its least width
 
-// Narrow makes one cut after the other until rows fit into width columns of a terminal.
+// Narrow makes one cut after another until rows fit into width columns of a terminal.
 func Narrow(rows [][]string, width int, cuts []Cut) {
 	total, widths := measure(rows)
 	for _, step := range cuts {
@@ -48,15 +48,15 @@ func Table(rows [][]string) string {
 	return PaintedTable(rows, -1, func(_ int, s string) string { return s })
 }
 
-// PaintedTable is Table in colours: paint colours the cell in column painted, and all cells of row
-// 0. Without rows it returns nothing.
+// PaintedTable is Table in colours: paint colours the cell in column painted of each row, and all
+// cells of row 0. Without rows it returns nothing.
 func PaintedTable(rows [][]string, painted int, paint func(row int, s string) string) string {
 	if len(rows) == 0 {
 		return ""
 	}
 	_, widths := measure(rows)
 	gauges := make([]gauge, len(widths))
-	line := 0 // the most that one without colours and wide characters takes
+	line := 0 // a line without colours and wide characters takes at most this
 	for _, width := range widths {
 		line += width + 2
 	}
@@ -83,7 +83,7 @@ func PaintedTable(rows [][]string, painted int, paint func(row int, s string) st
 	return string(text)
 }
 
-// gauge measures cells. Equal ones after another, as statuses are, it measures once.
+// gauge measures cells. It measures equal cells in a row, such as statuses, only once.
 type gauge struct {
 	cell string
 	is   int

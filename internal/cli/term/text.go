@@ -65,9 +65,10 @@ func Pad(s string, columns int) string {
 // LeastText is the least width of a column of text, in columns of the terminal.
 const LeastText = 24
 
-// Hang returns a text after a head, for width columns: broken at spaces and indented to where it
-// begins, or below the head where that leaves too little, or too little for a single word. A longer word stays whole, so that a path
-// can be copied. Width 0 is no limit.
+// Hang returns a text after a head, for width columns. It breaks the text at spaces and indents it
+// to its beginning. When that leaves too little room, or too little for a single word, the text
+// begins below the head. A longer word stays whole, so that a path can be copied. Width 0 means no
+// limit.
 func Hang(head, text string, width int) string {
 	if width == 0 {
 		return strings.TrimRight(head+text, " ")
@@ -107,8 +108,8 @@ func Hang(head, text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// breakWide breaks a word that is wider than columns if its script puts no spaces between words, as
-// wide characters show.
+// breakWide breaks a word that is wider than columns if its script puts no spaces between words,
+// which wide characters indicate.
 func breakWide(word string, columns int) []string {
 	if isASCII(word) || Width(word) <= max(columns, utf8.RuneCountInString(word)) || strings.HasPrefix(word, "/") {
 		return []string{word}
