@@ -66,25 +66,25 @@ func concerns(e *agency.Event, id agency.SessionID, runs map[agency.RunID]bool) 
 	return true
 }
 
-// rescanInterval limits how often a client asks for a large session that changes all the time, so
+// rescanLimiter limits how often a client asks for a large session that changes all the time, so
 // that it does not keep the daemon busy.
-type retryPolicy struct{ rested time.Time }
+type rescanLimiter struct{ rested time.Time }
 
 // due returns a channel that fires when it is time for the next look.
-func (p *retryPolicy) due() <-chan time.Time { return time.After(time.Until(p.rested)) }
+func (l *rescanLimiter) due() <-chan time.Time { return time.After(time.Until(l.rested)) }
 
 // looked records a look that has ended.
-func (p *retryPolicy) looked(began time.Time) {
-	p.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
+func (l *rescanLimiter) looked(began time.Time) {
+	l.rested = time.Now().Add(max(100*time.Millisecond, 5*time.Since(began)))
 }
 
 // changes follows a session from one state to the next.
 type changes struct {
-	client      *api.Client
-	dir         string
-	changed     <-chan struct{}
-	ended       <-chan error
-	retryPolicy retryPolicy
+	client  *api.Client
+	dir     string
+	changed <-chan struct{}
+	ended   <-chan error
+	limiter rescanLimiter
 }
 
 // changesOf follows a session after an event, until ctx ends.
@@ -100,14 +100,14 @@ func (c *changes) next(ctx context.Context, s *api.ShowSessionResponse, failed <
 	for {
 		select {
 		case <-c.changed:
-			due = c.retryPolicy.due()
+			due = c.limiter.due()
 		case <-due:
 			// A request after the change sees all of it.
 			began := time.Now()
 			resp, err := api.Call(ctx, c.client, api.ShowSession, api.SessionRequest{Session: s.Session.Ref(), Dir: c.dir})
 			if err == nil {
 				*s = resp
-				c.retryPolicy.looked(began)
+				c.limiter.looked(began)
 			}
 			return err
 		case err := <-failed:

@@ -75,7 +75,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 	defer tick.Stop()
 	defer clock.Stop()
 	var due, late <-chan time.Time
-	var retryPolicy retryPolicy
+	var limiter rescanLimiter
 	for {
 		if err := w.show(&s); err != nil {
 			return err
@@ -89,7 +89,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 		look := false
 		select {
 		case <-changed:
-			due = retryPolicy.due()
+			due = limiter.due()
 		case <-due:
 			look = true
 		case <-clock.C: // stalls change by time alone
@@ -107,7 +107,7 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 			due = nil
 			began := time.Now()
 			s, err = api.Call(ctx, client, api.ShowSession, req)
-			retryPolicy.looked(began)
+			limiter.looked(began)
 		}
 		if ctx.Err() != nil {
 			w.leave(req.Session)
