@@ -46,43 +46,48 @@ the message.`,
 			return command.Takes("RUN", "TEXT")(cmd, args)
 		},
 	}, func(cmd *cobra.Command, args []string) error {
-		files, err := attachments(d, with)
-		if err != nil {
-			return err
-		}
-		text, err := messageText(cmd.Context(), d, args[1:], path, len(files) > 0)
-		if err != nil {
-			return err
-		}
-		if !utf8.ValidString(text) {
-			return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
-		}
-		if len(text) > inputLimit {
-			return agency.Errorf(agency.CodeUsage, "the message has more than %d bytes", inputLimit).
-				WithHint("write it to a file in the worktree and send its name")
-		}
-		resp, err := command.Call(cmd.Context(), d, api.SendInput, api.SendInputRequest{Run: args[0], Text: text, Files: files})
-		if err != nil {
-			return err
-		}
-		return d.Print(resp, func(w io.Writer) {
-			switch {
-			case resp.Effect == string(agency.EffectWritten):
-				_, _ = fmt.Fprintln(w, "written, and not acknowledged yet")
-			case resp.Confirmed:
-				_, _ = fmt.Fprintln(w, "delivered")
-			case resp.Composer != "":
-				_, _ = fmt.Fprintf(w, "delivered, not confirmed: its input box holds: %s\n", term.SafeLine(resp.Composer))
-				d.Chat("look: agency attach %s", args[0])
-			default:
-				_, _ = fmt.Fprintln(w, "delivered, not confirmed: nothing shows that the agent took it")
-			}
-		})
+		return send(cmd.Context(), d, args, path, with)
 	})
 	cmd.Flags().StringVarP(&path, "file", "f", "", "send the content of a `FILE`; - is standard input")
 	cmd.Flags().StringArrayVar(&with, "with", nil, withUsage)
 	cmd.ValidArgsFunction = d.CompleteLive
 	return cmd
+}
+
+// send sends a message to the run that the arguments name, with copies of files.
+func send(ctx context.Context, d *command.Deps, args []string, path string, with []string) error {
+	files, err := attachments(d, with)
+	if err != nil {
+		return err
+	}
+	text, err := messageText(ctx, d, args[1:], path, len(files) > 0)
+	if err != nil {
+		return err
+	}
+	if !utf8.ValidString(text) {
+		return agency.Errorf(agency.CodeUsage, "the message is not valid UTF-8").WithHint("iconv -f LATIN1 -t UTF-8 message.txt | agency send %s -", args[0])
+	}
+	if len(text) > inputLimit {
+		return agency.Errorf(agency.CodeUsage, "the message has more than %d bytes", inputLimit).
+			WithHint("write it to a file in the worktree and send its name")
+	}
+	resp, err := command.Call(ctx, d, api.SendInput, api.SendInputRequest{Run: args[0], Text: text, Files: files})
+	if err != nil {
+		return err
+	}
+	return d.Print(resp, func(w io.Writer) {
+		switch {
+		case resp.Effect == string(agency.EffectWritten):
+			_, _ = fmt.Fprintln(w, "written, and not acknowledged yet")
+		case resp.Confirmed:
+			_, _ = fmt.Fprintln(w, "delivered")
+		case resp.Composer != "":
+			_, _ = fmt.Fprintf(w, "delivered, not confirmed: its input box holds: %s\n", term.SafeLine(resp.Composer))
+			d.Chat("look: agency attach %s", args[0])
+		default:
+			_, _ = fmt.Fprintln(w, "delivered, not confirmed: nothing shows that the agent took it")
+		}
+	})
 }
 
 // messageText returns the message from its argument, a file, or standard input. A message that
