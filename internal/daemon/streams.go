@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -66,25 +68,8 @@ func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
 	_ = out.Flush()
 	for {
 		changed := s.store.Changed()
-		for {
-			events, err := s.store.Events(ctx, since, run, eventPage)
-			if err != nil {
-				return
-			}
-			for _, event := range events {
-				var data bytes.Buffer
-				if err := api.EncodeLine(&data, event); err != nil {
-					s.log.Error("encode event", "seq", event.Seq, "err", err)
-					return
-				}
-				if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n", event.Seq, event.Type, data.Bytes()); err != nil {
-					return
-				}
-				since = event.Seq
-			}
-			if len(events) < eventPage {
-				break
-			}
+		if since, err = s.sendEvents(ctx, w, since, run); err != nil {
+			return
 		}
 		if out.Flush() != nil {
 			return
@@ -93,6 +78,31 @@ func (s streams) streamEvents(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// sendEvents sends the events after a given one that are in the record, and returns the number of the
+// last one.
+func (s streams) sendEvents(ctx context.Context, w io.Writer, since int64, run agency.RunID) (last int64, err error) {
+	for {
+		events, err := s.store.Events(ctx, since, run, eventPage)
+		if err != nil {
+			return since, err
+		}
+		for _, event := range events {
+			var data bytes.Buffer
+			if err := api.EncodeLine(&data, event); err != nil {
+				s.log.Error("encode event", "seq", event.Seq, "err", err)
+				return since, err
+			}
+			if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n", event.Seq, event.Type, data.Bytes()); err != nil {
+				return since, err
+			}
+			since = event.Seq
+		}
+		if len(events) < eventPage {
+			return since, nil
 		}
 	}
 }
