@@ -338,28 +338,7 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	go listenOn(d.listener)
 	recordDoing(d.Config.Home, d.Log, api.DoingServe)
 	ready()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	var err error
-	for serving := true; serving; {
-		select {
-		case <-look.C:
-			if d.needsReload() { // this wakes another goroutine only when needed
-				select {
-				case d.looks <- struct{}{}:
-				default: // the previous look has not ended
-				}
-			}
-			_ = d.checkOwn() // it has logged the error
-			if d.listenAgain(ctx) {
-				go listenOn(d.listener)
-			}
-			continue
-		case <-d.asked:
-		case err = <-failed:
-		}
-		serving = false
-	}
+	err := d.awaitEnd(ctx, failed, listenOn)
 	if err == nil { // otherwise the end is a failure
 		recordDoing(d.Config.Home, d.Log, api.DoingStop)
 	}
@@ -375,6 +354,32 @@ func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	}
 	d.Log.Info("daemon stopped", "live_runs", d.sup.Observer.LiveRuns())
 	return err
+}
+
+// awaitEnd returns when the daemon was asked to stop, or with the error of failed. Meanwhile it looks
+// from time to time at what belongs to the daemon.
+func (d *Daemon) awaitEnd(ctx context.Context, failed <-chan error, listenOn func(net.Listener)) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			if d.needsReload() { // this wakes another goroutine only when needed
+				select {
+				case d.looks <- struct{}{}:
+				default: // the previous look has not ended
+				}
+			}
+			_ = d.checkOwn() // it has logged the error
+			if d.listenAgain(ctx) {
+				go listenOn(d.listener)
+			}
+		case <-d.asked:
+			return nil
+		case err := <-failed:
+			return err
+		}
+	}
 }
 
 // endLate ends a daemon whose parts do not stop, as if it were killed: the next one finishes their
