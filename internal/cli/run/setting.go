@@ -63,17 +63,22 @@ func newSetting(d *command.Deps, setting agency.Setting, about cobra.Command) *c
 			}
 		})
 	})
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = completeOfLive(d, func(resp *api.ShowRunResponse) []string {
+		_, offered := resp.Settings.Of(setting)
+		return offered
+	})
+	return cmd
+}
+
+// completeOfLive offers the live runs, and then the words that list returns for the given run.
+func completeOfLive(d *command.Deps, list func(resp *api.ShowRunResponse) []string) cobra.CompletionFunc {
+	ofRun := d.CompleteShown(list)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return d.CompleteLive(cmd, args, word)
 		}
-		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
-			resp, err := api.Call(ctx, client, api.ShowRun, api.RunRequest{Run: args[0]})
-			_, offered := resp.Settings.Of(setting)
-			return offered, err
-		})
+		return ofRun(cmd, args, word)
 	}
-	return cmd
 }
 
 // oneOrBoth accepts one argument or two.
@@ -132,18 +137,12 @@ of an ID is enough, and where there is one message, none is needed. Claude Code 
 			}
 		})
 	})
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) != 1 {
-			return d.CompleteLive(cmd, args, word)
+	cmd.ValidArgsFunction = completeOfLive(d, func(resp *api.ShowRunResponse) []string {
+		words := make([]string, 0, len(resp.Queue))
+		for _, m := range resp.Queue {
+			words = append(words, command.Described(m.ID, m.Text))
 		}
-		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
-			resp, err := api.Call(ctx, client, api.ShowRun, api.RunRequest{Run: args[0]})
-			words := make([]string, 0, len(resp.Queue))
-			for _, m := range resp.Queue {
-				words = append(words, command.Described(m.ID, m.Text))
-			}
-			return words, err
-		})
-	}
+		return words
+	})
 	return cmd
 }
