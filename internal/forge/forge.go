@@ -211,8 +211,9 @@ func details(body string) string {
 	return said(strings.Join(lines, "\n"))
 }
 
-// Choose returns the pull request of a run among those of its branch: the one with the number, else
-// an open one, with the marker or not, else the newest one with the marker; nil when there is none.
+// Choose returns the pull request of a run among those of its branch; nil when there is none. It
+// takes an open one if there is one: that with the number, else one with the marker, else any. Of the
+// others, it takes that with the number, else the newest one with the marker.
 func Choose(prs []PR, marker string, number int) *PR {
 	better := func(fits func(*PR) bool) *PR {
 		for i := range prs {
