@@ -386,7 +386,7 @@ func (d *Daemon) awaitEnd(ctx context.Context, failed <-chan error, listenOn fun
 // work. It logs what they wait for.
 func (d *Daemon) endLate() {
 	stacks := make([]byte, 1<<20)
-	d.Log.Error("the daemon does not come to its end, ending", "after", endTimeout, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
+	d.Log.Error("the daemon does not stop, ending it", "after", endTimeout, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
 	d.End(agency.ExitError)
 }
 

@@ -76,7 +76,7 @@ func takeClaim(ctx context.Context, path string) (*claim, error) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("another git of agency's still writes it: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("another git process of agency still writes it: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -315,7 +315,7 @@ func (g *program) once(ctx context.Context, c call) (string, error) {
 	case ctx.Err() != nil:
 		return "", &failure{command: c.args[0], words: context.Cause(ctx).Error(), err: context.Cause(ctx)}
 	case errors.Is(err, exec.ErrWaitDelay): // a part of an answer could be misread
-		return "", &failure{command: c.args[0], words: "the end of the answer did not come", err: err}
+		return "", &failure{command: c.args[0], words: "the answer is incomplete", err: err}
 	case cmd.ProcessState == nil && errors.Is(err, fs.ErrNotExist):
 		return "", &failure{command: c.args[0], words: c.dir + " does not exist", err: err}
 	case cmd.ProcessState == nil: // not started

@@ -54,7 +54,7 @@ func (g *Worktrees) AddWorktree(ctx context.Context, repo agency.Repo, path, bra
 		}
 		if undo != nil {
 			e.Err = errors.Join(err, undo)
-			return e.WithHint("something of it is left: %s", undo)
+			return e.WithHint("a part of it is left: %s", undo)
 		}
 	}
 	return e
@@ -100,7 +100,7 @@ func (g *Worktrees) addByGit(ctx context.Context, repo agency.Repo, path, branch
 	}
 	if undo != nil {
 		e.Err = errors.Join(err, undo)
-		return e.WithHint("something of it is left: %s", undo)
+		return e.WithHint("a part of it is left: %s", undo)
 	}
 	return e
 }
@@ -327,7 +327,7 @@ func (g *Worktrees) RemoveWorktree(ctx context.Context, repo agency.Repo, path s
 	// Git omits from its list what it cannot read at the moment.
 	left, err := g.Leftover(repo, path)
 	if err == nil && left {
-		err = errors.New("something of it is left")
+		err = errors.New("a part of it is left")
 	}
 	if err != nil {
 		return uncleaned(err, "remove worktree %s", path).WithHint("try again: agency rm")
