@@ -76,8 +76,10 @@ func (w *wrapper) adopt() error {
 	logs.lost = &w.out.lost
 	w.out.logs = logs
 	reserveExit(w.launch.AttemptDir)
-	if err := w.serveRelay(); err != nil {
-		return err
+	if w.relay != nil {
+		if err := serveRelay(w.relay, w.launch.Relay); err != nil {
+			return err
+		}
 	}
 	limits, err := limit.Resume(&w.launch)
 	if err != nil {
@@ -96,8 +98,8 @@ func (w *wrapper) adopt() error {
 		w.launch.TimeLimit = max(w.launch.TimeLimit-time.Since(w.start.StartedAt), time.Second)
 	}
 	close(w.started)
-	if w.proxy != nil {
-		go w.serveHeld()
+	if w.network.proxy != nil {
+		go w.network.serveHeld()
 	}
 	go w.awaitHeld()
 	go w.speech.begin()

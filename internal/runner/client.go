@@ -57,14 +57,12 @@ func (c *client) started(start agency.Start, spans []agency.Span) {
 func (c *client) ended(exit agency.Exit) { c.change(func(u *agency.WrapperUpdate) { u.Exit = &exit }) }
 
 // network sends what the runner did with its network.
-func (c *client) network() {
-	use := c.wrapper.networkUse()
+func (c *client) network(use *agency.NetworkUse) {
 	c.change(func(u *agency.WrapperUpdate) { u.Network = use })
 }
 
 // limits sends which limits the runner has reached.
-func (c *client) limits() {
-	use := c.wrapper.limits.Use()
+func (c *client) limits(use *agency.LimitUse) {
 	c.change(func(u *agency.WrapperUpdate) { u.Limits = use })
 }
 
@@ -355,7 +353,7 @@ func (c *client) answer(m message, look func() error) message {
 		reply.Door, err = c.wrapper.openDoor()
 		reply.Error = toWire(err)
 	case kindAllow:
-		reply.Error = toWire(c.wrapper.allow(m.Hosts))
+		reply.Error = toWire(c.wrapper.network.allow(m.Hosts))
 	case kindStop:
 		if m.By == "" {
 			m.By = agency.EndedByStop

@@ -36,9 +36,9 @@ const heldNetwork = 3
 // passLimit is how long a wrapper may take to read what a holder gives it.
 const passLimit = 5 * time.Second
 
-// connectHeld is connectNetwork for a runner that has a holder.
-func (w *wrapper) connectHeld(attr *syscall.ProcAttr) (done func(started bool), err error) {
-	listening, err := listenHeld(w.launch.AttemptDir)
+// connectHeld is connect for a runner that has a holder.
+func (n *network) connectHeld(attr *syscall.ProcAttr) (done func(started bool), err error) {
+	listening, err := listenHeld(n.launch.AttemptDir)
 	if err != nil {
 		return nil, fmt.Errorf("make the socket of the network: %w", err)
 	}
@@ -46,7 +46,7 @@ func (w *wrapper) connectHeld(attr *syscall.ProcAttr) (done func(started bool), 
 	return func(started bool) {
 		_ = listening.Close()
 		if started {
-			go w.serveHeld()
+			go n.serveHeld()
 		}
 	}, nil
 }
@@ -88,16 +88,16 @@ func removeHeld(attemptDir string) error {
 }
 
 // serveHeld serves what the sandbox of a held runner listens on, when the holder has it.
-func (w *wrapper) serveHeld() {
-	listeners, err := askHolder(w.launch.AttemptDir)
+func (n *network) serveHeld() {
+	listeners, err := askHolder(n.launch.AttemptDir)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.ECONNREFUSED):
 		// The sandbox ended before it listened, or its holder has ended.
 	case err != nil:
-		w.proxy.Broken(fmt.Errorf("agency's proxy did not get the sockets of the sandbox: %w", err))
+		n.proxy.Broken(fmt.Errorf("agency's proxy did not get the sockets of the sandbox: %w", err))
 	default:
-		w.client.network()
-		w.proxy.Serve(listeners)
+		n.client.network(n.use())
+		n.proxy.Serve(listeners)
 	}
 }
 
@@ -123,10 +123,10 @@ func askHolder(attemptDir string) ([]net.Listener, error) {
 	return listenersOf(files)
 }
 
-// endNetwork removes what is left of the network of a runner that has ended, and its holder.
-func (w *wrapper) endNetwork() {
-	if w.proxy != nil && w.launch.Mode == agency.ModeProtocol {
-		_ = removeHeld(w.launch.AttemptDir)
+// end removes what a runner that has ended, and its holder, left of its network.
+func (n *network) end() {
+	if n.proxy != nil && n.launch.Mode == agency.ModeProtocol {
+		_ = removeHeld(n.launch.AttemptDir)
 	}
 }
 

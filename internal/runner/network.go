@@ -22,15 +22,23 @@ type Proxy interface {
 	Broken(err error)
 }
 
-// connectNetwork gives the runner to start, as its fourth file, a socket by which its sandbox passes
-// the listeners of its network. done is called after the start; it serves them. A runner that may
+// network is the network of a runner in a sandbox with a proxy. Without a proxy it does nothing.
+type network struct {
+	launch *agency.Launch
+	proxy  Proxy    // nil unless the runner reaches hosts through one
+	kept   *keptUse // for the next wrapper; nil when none would follow
+	client *client  // sends the daemon what the runner did with its network
+}
+
+// connect gives the runner to start, as its fourth file, a socket by which its sandbox passes the
+// listeners of its network. The caller calls done after the start; it serves them. A runner that may
 // outlive this wrapper passes them to its holder.
-func (w *wrapper) connectNetwork(attr *syscall.ProcAttr) (done func(started bool), err error) {
-	if w.proxy == nil {
+func (n *network) connect(attr *syscall.ProcAttr) (done func(started bool), err error) {
+	if n.proxy == nil {
 		return func(bool) {}, nil
 	}
-	if w.launch.Mode == agency.ModeProtocol {
-		return w.connectHeld(attr)
+	if n.launch.Mode == agency.ModeProtocol {
+		return n.connectHeld(attr)
 	}
 	own, theirs, err := passingPair()
 	if err != nil {
@@ -43,36 +51,35 @@ func (w *wrapper) connectNetwork(attr *syscall.ProcAttr) (done func(started bool
 			_ = own.Close()
 			return
 		}
-		go w.serveNetwork(own)
+		go n.serve(own)
 	}, nil
 }
 
-// serveNetwork serves what the sandbox listens on. A sandbox that ends before it listens has no
-// network.
-func (w *wrapper) serveNetwork(own *os.File) {
+// serve serves what the sandbox listens on. A sandbox that ends before it listens has no network.
+func (n *network) serve(own *os.File) {
 	listeners, err := receiveListeners(own)
 	if err == nil {
-		w.client.network()
-		w.proxy.Serve(listeners)
+		n.client.network(n.use())
+		n.proxy.Serve(listeners)
 	}
 }
 
-// networkUse returns what the runner did with its network; nil when it has no proxy.
-func (w *wrapper) networkUse() *agency.NetworkUse {
-	if w.proxy == nil {
+// use returns what the runner did with its network; nil when it has no proxy.
+func (n *network) use() *agency.NetworkUse {
+	if n.proxy == nil {
 		return nil
 	}
-	use := w.proxy.Use()
+	use := n.proxy.Use()
 	return &use
 }
 
 // allow lets the runner reach more hosts.
-func (w *wrapper) allow(entries []string) error {
-	if w.proxy == nil {
-		return agency.Errorf(agency.CodeInvalidState, "the agent of %s has no list of hosts", w.launch.RunID)
+func (n *network) allow(entries []string) error {
+	if n.proxy == nil {
+		return agency.Errorf(agency.CodeInvalidState, "the agent of %s has no list of hosts", n.launch.RunID)
 	}
-	w.proxy.Allow(entries)
-	w.kept.write()
-	w.client.network()
+	n.proxy.Allow(entries)
+	n.kept.write()
+	n.client.network(n.use())
 	return nil
 }

@@ -19,16 +19,13 @@ type Relay interface {
 	Serve(l net.Listener)
 }
 
-// serveRelay takes the requests of a runner in a sandbox from here on. The folder of its socket is in
-// the sandbox, so a wrapper that adopts a runner makes the socket of a killed one again.
-func (w *wrapper) serveRelay() error {
-	if w.relay == nil {
-		return nil
-	}
-	if err := os.Remove(w.relaySocket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// serveRelay serves the requests of a runner in a sandbox from here on. folder is in the sandbox and
+// holds the socket, so a wrapper that adopts a runner makes the socket of a killed wrapper again.
+func serveRelay(relay Relay, folder string) error {
+	if err := removeRelay(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the dead socket of the sandbox: %w", err)
 	}
-	path, done, err := socket.Short(w.launch.Relay, agency.RelaySocket)
+	path, done, err := socket.Short(folder, agency.RelaySocket)
 	if err != nil {
 		return fmt.Errorf("listen for the sandbox: %w", err)
 	}
@@ -40,15 +37,9 @@ func (w *wrapper) serveRelay() error {
 	if unix, ok := l.(*net.UnixListener); ok {
 		unix.SetUnlinkOnClose(false) // its path is valid only now
 	}
-	go w.relay.Serve(l)
+	go relay.Serve(l)
 	return nil
 }
 
-// endRelay removes the socket of a runner that has ended.
-func (w *wrapper) endRelay() {
-	if w.relay != nil {
-		_ = os.Remove(w.relaySocket())
-	}
-}
-
-func (w *wrapper) relaySocket() string { return filepath.Join(w.launch.Relay, agency.RelaySocket) }
+// removeRelay removes the socket for the requests of a runner in a sandbox.
+func removeRelay(folder string) error { return os.Remove(filepath.Join(folder, agency.RelaySocket)) }

@@ -38,18 +38,19 @@ func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, err
 		}
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	done, err := w.connectNetwork(attr)
+	connected, err := w.network.connect(attr)
 	if err != nil {
 		return 0, err
 	}
-	opened, err := w.openPorts(attr)
-	defer opened()
+	ports, passed, err := openPorts(w.launch.Ports, attr)
+	defer passed()
 	if err != nil {
-		done(false)
+		connected(false)
 		return 0, err
 	}
+	w.start.Ports = ports
 	pid, err := syscall.ForkExec(w.argv[0], w.argv, attr)
-	done(err == nil)
+	connected(err == nil)
 	if err != nil {
 		return 0, w.explain(err)
 	}

@@ -81,30 +81,28 @@ func readUse(attemptDir string) (*agency.NetworkUse, error) {
 	return use, nil
 }
 
-// keepUse keeps what the runner does with its network for the next wrapper, and continues with what
-// earlier ones have kept.
-func (w *wrapper) keepUse() {
-	w.kept = &keptUse{path: filepath.Join(w.launch.AttemptDir, useFile), use: w.proxy.Use}
-	if w.adopted == nil {
-		return
+// keep keeps from now on, for the next wrapper, what the runner does with its network. It continues with
+// what earlier wrappers have kept.
+func (n *network) keep() error {
+	n.kept = &keptUse{path: filepath.Join(n.launch.AttemptDir, useFile), use: n.proxy.Use}
+	if !n.launch.Adopts {
+		return nil
 	}
-	before, err := readUse(w.launch.AttemptDir)
-	if err != nil {
-		w.printNote("warning: " + err.Error())
-	}
+	before, err := readUse(n.launch.AttemptDir)
 	if before != nil {
-		w.proxy.Continue(*before)
+		n.proxy.Continue(*before)
 	}
+	return err
 }
 
-// used takes note that the runner used its network. When that is new, it is kept before the runner
-// hears of it.
-func (w *wrapper) used(news bool) {
+// used keeps that the runner used its network: what is new at once, before the runner hears of it, and
+// a repetition soon.
+func (n *network) used(news bool) {
 	if !news {
-		w.kept.soon()
+		n.kept.soon()
 		return
 	}
-	w.kept.write()
+	n.kept.write()
 	killpoint.At("network.kept")
-	w.client.network()
+	n.client.network(n.use())
 }

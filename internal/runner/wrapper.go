@@ -57,8 +57,8 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGPIPE, unix.SIGTSTP)
 	defer signal.Stop(signals)
 
-	steps := trace.New("wrapper")
-	begun := steps.Begin("take the launch")
+	w := &wrapper{stdin: stdin, stdout: stdout, signals: signals, trace: trace.New("wrapper")}
+	begun := w.trace.Begin("take the launch")
 	killpoint.At("wrapper.begun")
 	// The lock comes first: without a launch file and a lock, no process is about to start the
 	// runner.
@@ -66,39 +66,53 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 	if err == nil {
 		defer func() { _ = lock.Close() }()
 		killpoint.At("wrapper.locked")
-		var launch agency.Launch
-		if launch, err = readLaunch(launchPath); err == nil {
-			killpoint.At("wrapper.launched")
-			w := &wrapper{launch: launch, stdin: stdin, stdout: stdout, signals: signals}
-			if launch.Adopts {
-				w.adopted, err = takeOver(&w.launch)
-			}
-			begun()
-			if launch.Trace {
-				w.trace = steps
-			}
-			if parts.Observe != nil {
-				w.observer = parts.Observe(&launch)
-			}
-			if parts.Speak != nil && launch.Mode == agency.ModeProtocol {
-				w.speaker = parts.Speak(&launch)
-			}
-			if parts.Relay != nil && launch.Relay != "" {
-				w.relay = parts.Relay(&w.launch)
-			}
-			if parts.Proxy != nil && launch.Hosts != nil {
-				w.proxy = parts.Proxy(launch.Hosts, w.used)
-				if launch.Mode == agency.ModeProtocol {
-					w.keepUse()
-				}
-			}
-			if err == nil {
-				return w.run()
+		err = w.takeLaunch(launchPath)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stdout, "agency: error: %v\r\n", err)
+		return agency.ExitError
+	}
+	begun()
+	if !w.launch.Trace {
+		w.trace = nil
+	}
+	w.take(parts)
+	return w.run()
+}
+
+// takeLaunch reads the launch file. In a wrapper that adopts a runner, it completes the launch.
+func (w *wrapper) takeLaunch(path string) (err error) {
+	if w.launch, err = readLaunch(path); err != nil {
+		return err
+	}
+	killpoint.At("wrapper.launched")
+	if w.launch.Adopts {
+		w.adopted, err = takeOver(&w.launch)
+	}
+	return err
+}
+
+// take takes the parts that the launch asks for.
+func (w *wrapper) take(parts Parts) {
+	launch := &w.launch
+	w.network.launch = launch
+	if parts.Observe != nil {
+		w.observer = parts.Observe(launch)
+	}
+	if parts.Speak != nil && launch.Mode == agency.ModeProtocol {
+		w.speaker = parts.Speak(launch)
+	}
+	if parts.Relay != nil && launch.Relay != "" {
+		w.relay = parts.Relay(launch)
+	}
+	if parts.Proxy != nil && launch.Hosts != nil {
+		w.network.proxy = parts.Proxy(launch.Hosts, w.network.used)
+		if launch.Mode == agency.ModeProtocol {
+			if err := w.network.keep(); err != nil {
+				w.printNote("warning: " + err.Error())
 			}
 		}
 	}
-	_, _ = fmt.Fprintf(stdout, "agency: error: %v\r\n", err)
-	return agency.ExitError
 }
 
 // Parts are what the program gives its wrappers.
@@ -127,9 +141,8 @@ type wrapper struct {
 	launch        agency.Launch
 	stdin, stdout *os.File
 	signals       chan os.Signal
-	observer      Observer      // may be nil
-	proxy         Proxy         // nil unless the runner reaches hosts through one
-	kept          *keptUse      // of the proxy, for the next wrapper; nil when none would follow
+	observer      Observer // may be nil
+	network       network
 	relay         Relay         // nil unless the runner reaches the daemon through one
 	limits        *limit.Kept   // nil unless the runner has limits
 	speaker       *Speaker      // nil unless the mode is protocol
@@ -198,8 +211,10 @@ func (w *wrapper) run() int {
 		w.client.ended(*exit)
 	}
 	close(w.over)
-	w.endRelay()
-	w.endNetwork()
+	if w.relay != nil {
+		_ = removeRelay(w.launch.Relay)
+	}
+	w.network.end()
 	w.force(exit)
 	select {
 	case <-w.clientDone: // refused for good
@@ -236,6 +251,7 @@ func (w *wrapper) begin(ctx context.Context) error {
 	}
 	w.family = &family{launch: &w.launch, runner: &w.start.Runner, adopted: w.adopted != nil}
 	w.client = newClient(&w.launch, self, w)
+	w.network.client = w.client
 	w.clientDone = make(chan struct{})
 	connect := func() { defer close(w.clientDone); w.client.run(ctx) }
 	if w.adopted == nil {
@@ -286,8 +302,10 @@ func (w *wrapper) startRunner() error {
 	if err := w.awaitGo(); err != nil {
 		return err
 	}
-	if err := w.serveRelay(); err != nil {
-		return err
+	if w.relay != nil {
+		if err := serveRelay(w.relay, w.launch.Relay); err != nil {
+			return err
+		}
 	}
 	begin := w.startHeadless
 	switch {
@@ -392,7 +410,7 @@ func (w *wrapper) supervise() *agency.Exit {
 		case <-heartbeat.C:
 			touchHeartbeat(w.launch.AttemptDir)
 			if w.limits.Look(killpoint.Now()) {
-				w.client.limits()
+				w.client.limits(w.limits.Use())
 			}
 			if !startSaved {
 				startSaved = writeStart(w.launch.AttemptDir, &w.start) == nil
@@ -464,7 +482,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	}
 	w.out.drain(st.alone)
 	exit.LogLost = w.out.lost.Load()
-	exit.Network = w.networkUse()
+	exit.Network = w.network.use()
 	note := readEndNote(w.launch.AttemptDir)
 	w.limits.Look(killpoint.Now())
 	w.limits.Add(note.Reached, killpoint.Now())
