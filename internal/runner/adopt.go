@@ -20,8 +20,7 @@ import (
 const AdoptFile = "adopt.json"
 
 // writeAdopt writes the launch for the next wrapper.
-func (w *wrapper) writeAdopt() error {
-	launch := w.launch
+func writeAdopt(launch agency.Launch) error {
 	launch.Token, launch.Env, launch.Outer, launch.Adopts, launch.Waits, launch.Trace = "", nil, nil, true, false, false
 	data, err := json.Marshal(launch)
 	if err != nil {
@@ -90,7 +89,7 @@ func (w *wrapper) adopt() error {
 	w.start.Wrapper, w.start.Pane, w.start.Limits = self, pane, limits.Use()
 	w.out.pane = newPane(w.stdout)
 	w.showBefore(from)
-	if w.speech, err = openSpeech(w, from); err != nil {
+	if err := w.openSpeech(from); err != nil {
 		return err
 	}
 	w.limits = limits // from here on, the end of the attempt removes them
@@ -101,8 +100,8 @@ func (w *wrapper) adopt() error {
 	if w.network.proxy != nil {
 		go w.network.serveHeld()
 	}
-	go w.awaitHeld()
-	go w.speech.begin()
+	go awaitHeld(w.family, w.exited)
+	go w.converse()
 	w.client.started(w.start, nil)
 	return nil
 }
@@ -111,15 +110,15 @@ func (w *wrapper) adopt() error {
 const heldEvery = 100 * time.Millisecond
 
 // awaitHeld waits for the end of a runner that is not a child of the wrapper.
-func (w *wrapper) awaitHeld() {
+func awaitHeld(f *family, exited chan<- status) {
 	for {
-		if alive, err := Alive(w.start.Runner); err == nil && !alive {
+		if alive, err := Alive(*f.runner); err == nil && !alive {
 			break
 		}
 		time.Sleep(heldEvery)
 	}
-	tree, err := w.family.all()
-	w.exited <- status{alone: err == nil && len(tree) == 0}
+	tree, err := f.all()
+	exited <- status{alone: err == nil && len(tree) == 0}
 }
 
 // exitOf returns the exit status of a runner in the mode protocol, which its holder has kept.

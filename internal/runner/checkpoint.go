@@ -66,7 +66,7 @@ func (s *speech) rotateWhenDue() {
 // than the checkpoint, or files that have more than is needed; the next rotation continues from there.
 // On a full disk, it comes again later.
 func (s *speech) rotate(wire, intents int64) {
-	a := archive{dir: s.w.launch.AttemptDir, limit: s.w.launch.LogBytes}
+	a := archive{dir: s.launch.AttemptDir, limit: s.launch.LogBytes}
 	archived := errors.Join(a.add(protocol.WireFile, wire), a.add(protocol.IntentFile, intents)) == nil
 	killpoint.At("speech.archived")
 	err := s.writeCheckpoint()
@@ -89,7 +89,7 @@ func (s *speech) writeCheckpoint() error {
 		c.Intents = intents.Size()
 		c.Talk, err = s.talk.Memory()
 	}
-	c.Log, c.Lost = s.w.out.logs.position()
+	c.Log, c.Lost = s.out.logs.position()
 	s.mu.Unlock()
 	var data []byte
 	if err == nil {
@@ -98,7 +98,7 @@ func (s *speech) writeCheckpoint() error {
 	if err != nil {
 		return err
 	}
-	return file.WriteAtomic(filepath.Join(s.w.launch.AttemptDir, checkpointFile), data)
+	return file.WriteAtomic(filepath.Join(s.launch.AttemptDir, checkpointFile), data)
 }
 
 // shownBefore is how much of what came before a checkpoint the pane of the next wrapper shows.
@@ -112,7 +112,7 @@ func (w *wrapper) showBefore(from *checkpoint) {
 	tail, _ := Tail(w.launch.AttemptDir, "runner", shownBefore)
 	if from.Log > shownBefore {
 		_, tail, _ = bytes.Cut(tail, []byte("\n"))
-		w.printNote("agency logs " + string(w.launch.RunID) + " has what came before")
+		printNote(w.stdout, "agency logs "+string(w.launch.RunID)+" has what came before")
 	}
 	w.out.pane.show(tail)
 }

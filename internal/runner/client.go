@@ -337,20 +337,34 @@ func (c *client) answer(m message, look func() error) message {
 	reply := message{Kind: kindAnswer, ID: m.ID}
 	switch m.Kind {
 	case kindInput:
-		delivery, err := c.wrapper.input(m.Text, look)
+		delivery := agency.Delivery{Effect: agency.EffectNone}
+		t, err := c.wrapper.awaitTerminal()
+		if err == nil {
+			delivery, err = t.input(m.Text, look)
+		}
 		reply.Delivery, reply.Error = &delivery, toWire(err)
 	case kindKeys:
-		reply.Error = toWire(c.wrapper.press(m.Text, look))
+		t, err := c.wrapper.awaitTerminal()
+		if err == nil {
+			err = t.press(m.Text, look)
+		}
+		reply.Error = toWire(err)
 	case kindSay:
-		delivery, err := c.wrapper.say(m.Say)
+		delivery := agency.Delivery{Effect: agency.EffectNone}
+		s, err := c.wrapper.awaitSpeech(agency.CodeInputRefused)
+		if err == nil {
+			delivery, err = s.say(m.Say)
+		}
 		reply.Delivery, reply.Error = &delivery, toWire(err)
 	case kindEnviron:
 		var err error
 		reply.Environ, err = c.environ()
 		reply.Error = toWire(err)
 	case kindDoor:
-		var err error
-		reply.Door, err = c.wrapper.openDoor()
+		_, err := c.wrapper.awaitSpeech(agency.CodeInvalidState)
+		if err == nil {
+			reply.Door, err = c.wrapper.doors.open()
+		}
 		reply.Error = toWire(err)
 	case kindAllow:
 		reply.Error = toWire(c.wrapper.network.allow(m.Hosts))

@@ -26,24 +26,30 @@ const doorLimit = 60 * time.Second
 // knockLimit is how long a guest may take from its connection to the end of its HTTP request.
 const knockLimit = 10 * time.Second
 
-// openDoor opens a socket for one guest, which has doorLimit to come. Its folder is beside the socket
-// of the daemon, out of the reach of a sandbox and short enough for the kernel.
-func (w *wrapper) openDoor() (*agency.Door, error) {
-	if w.launch.Mode != agency.ModeProtocol {
-		return nil, agency.Errorf(agency.CodeInvalidState, "the run %s does not speak a protocol", w.launch.RunID)
-	}
-	select {
-	case <-w.started:
-	case <-time.After(writeLimit):
-		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is still starting", w.launch.RunID)
-	}
-	s := w.speech
+// doors are the sockets at which guests join the conversation with a runner. Each takes one guest, the
+// agent's own terminal.
+type doors struct {
+	speech *speech
+	family *family // knows the tmux server
+	// dir is the folder of the doors of this run. It is beside the socket of the daemon, out of the reach
+	// of a sandbox and short enough for the kernel.
+	dir string
+}
+
+func newDoors(s *speech, f *family) *doors {
+	id := string(s.launch.RunID)
+	return &doors{speech: s, family: f, dir: filepath.Join(filepath.Dir(s.launch.Socket), "g"+strings.ToLower(id[max(0, len(id)-6):]))}
+}
+
+// open opens a door for one guest, which has doorLimit to come.
+func (d *doors) open() (*agency.Door, error) {
+	s := d.speech
 	opened := s.await(takenLimit, s.opened)
 	switch {
-	case w.inputClosed.Load():
-		return nil, endedError(w.launch.RunID)
+	case s.ended():
+		return nil, endedError(s.launch.RunID)
 	case !opened:
-		return nil, agency.Errorf(agency.CodeInvalidState, "the agent of %s is still starting", w.launch.RunID)
+		return nil, startingError(agency.CodeInvalidState, s.launch.RunID)
 	}
 	s.mu.Lock()
 	err, conversation := s.talk.Joins(), s.talk.Place.Conversation
@@ -51,22 +57,21 @@ func (w *wrapper) openDoor() (*agency.Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := w.doorFolder()
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(d.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("make the folder of the door: %w", err)
 	}
-	if err := ownFolder(dir); err != nil {
+	if err := ownFolder(d.dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, rand.Text()[:6])
-	if err := s.openAt(path); err != nil {
+	path := filepath.Join(d.dir, rand.Text()[:6])
+	if err := d.openAt(path); err != nil {
 		return nil, err
 	}
 	return &agency.Door{Socket: path, Conversation: conversation}, nil
 }
 
 // openAt opens a door at a path.
-func (s *speech) openAt(path string) error {
+func (d *doors) openAt(path string) error {
 	if limit := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > limit {
 		return agency.Errorf(agency.CodeSocketPathInvalid, "the socket %s would have %d bytes, and a socket's path has at most %d", path, len(path), limit).
 			WithHint("set AGENCY_SOCKET to a shorter path, and agency resume --restart")
@@ -75,37 +80,30 @@ func (s *speech) openAt(path string) error {
 	if err != nil {
 		return fmt.Errorf("open the door: %w", err)
 	}
-	s.receive(l, path)
+	d.receive(l, path)
 	return nil
 }
 
 // joinedMark ends the name of a file beside a door whose guest is there, or may come back.
 const joinedMark = ".in"
 
-// reopenDoors opens the doors of the guests that an earlier wrapper had when it was killed: the agent's
-// own terminal may try to come back. It leaves all other doors alone, since one may be open already.
-func (s *speech) reopenDoors() {
-	s.mu.Lock()
-	joins := s.talk.Joins() == nil
-	s.mu.Unlock()
-	dir := s.w.doorFolder()
-	entries, err := os.ReadDir(dir)
-	if err != nil || !joins || ownFolder(dir) != nil {
+// reopen opens the doors of the guests that an earlier wrapper had when it was killed: the agent's own
+// terminal may try to come back. It leaves all other doors alone, since one may be open already.
+func (d *doors) reopen() {
+	d.speech.mu.Lock()
+	joins := d.speech.talk.Joins() == nil
+	d.speech.mu.Unlock()
+	entries, err := os.ReadDir(d.dir)
+	if err != nil || !joins || ownFolder(d.dir) != nil {
 		return
 	}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), joinedMark); ok {
-			path := filepath.Join(dir, name)
+			path := filepath.Join(d.dir, name)
 			_ = os.Remove(path) // of a wrapper that was killed before the guest came back
-			_ = s.openAt(path)
+			_ = d.openAt(path)
 		}
 	}
-}
-
-// doorFolder returns the folder of the doors of this run.
-func (w *wrapper) doorFolder() string {
-	id := string(w.launch.RunID)
-	return filepath.Join(filepath.Dir(w.launch.Socket), "g"+strings.ToLower(id[max(0, len(id)-6):]))
 }
 
 // ownFolder refuses what is not a folder of this user alone.
@@ -121,9 +119,9 @@ func ownFolder(dir string) error {
 }
 
 // receive takes one guest at a door, and closes it.
-func (s *speech) receive(l net.Listener, path string) {
+func (d *doors) receive(l net.Listener, path string) {
 	var taken atomic.Bool
-	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: s.withPeer}
+	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: d.withPeer}
 	server.SetKeepAlivesEnabled(false) // a process that is refused cannot keep its connection
 	server.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if err, _ := r.Context().Value(peerKey{}).(error); err != nil {
@@ -144,7 +142,7 @@ func (s *speech) receive(l net.Listener, path string) {
 		}
 		_ = l.Close()
 		_ = os.WriteFile(path+joinedMark, nil, 0o600)
-		s.host(conn)
+		d.speech.host(conn)
 		_ = os.Remove(path + joinedMark)
 		_ = server.Close()
 	})
@@ -157,15 +155,15 @@ func (s *speech) receive(l net.Listener, path string) {
 
 type peerKey struct{}
 
-// withPeer keeps why the process at the other end may be no guest.
-func (s *speech) withPeer(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, peerKey{}, s.checkGuest(conn))
+// withPeer keeps in the context of a connection why the process at its other end may not be a guest.
+func (d *doors) withPeer(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, d.checkGuest(conn))
 }
 
 // checkGuest refuses the processes of other users, and those of runs: the door is for the user. A
 // process of a run that hides its mark still descends from one with a mark, unless it is a window of the
 // tmux server, which any run may have started.
-func (s *speech) checkGuest(conn net.Conn) error {
+func (d *doors) checkGuest(conn net.Conn) error {
 	peer, err := socket.PeerOf(conn)
 	switch {
 	case err != nil:
@@ -178,7 +176,7 @@ func (s *speech) checkGuest(conn net.Conn) error {
 		return err
 	}
 	server := 0
-	if tmux := s.w.family.tmux.Load(); tmux != nil {
+	if tmux := d.family.tmux.Load(); tmux != nil {
 		server = listenerOf(*tmux)
 	}
 	for _, p := range line {
@@ -205,12 +203,5 @@ func hasName(env []byte, name string) bool {
 	return strings.HasPrefix(string(env), name+"=") || strings.Contains(string(env), "\x00"+name+"=")
 }
 
-// closeDoors ends all guests and doors: the runner has ended.
-func (s *speech) closeDoors() {
-	s.mu.Lock()
-	for _, g := range s.guests {
-		g.leave()
-	}
-	s.mu.Unlock()
-	_ = os.RemoveAll(s.w.doorFolder())
-}
+// close removes the doors of a runner that has ended.
+func (d *doors) close() { _ = os.RemoveAll(d.dir) }

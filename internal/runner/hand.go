@@ -23,39 +23,27 @@ const (
 // hand types into a runner's terminal. It is the only type that does, and it types nothing before a
 // look at what the terminal shows; only a user's keys take another way.
 type hand struct {
-	w       *wrapper
+	t       *terminal
 	look    func() error // returns an error if nothing may be typed on what the terminal shows
 	release func()
 }
 
-// takeTerminal prevents all other typing until the hand is released. It is refused when the runner
-// does not read its input, and while a user types.
-func (w *wrapper) takeTerminal(look func() error) (*hand, error) {
-	if w.launch.Mode == agency.ModeProtocol {
-		return nil, agency.Errorf(agency.CodeInputRefused, "agency types nothing into %s, since it speaks the protocol of the agent", w.launch.RunID)
+// take prevents all other typing until the hand is released. It is refused when the runner does not read
+// its input, and while a user types.
+func (t *terminal) take(look func() error) (*hand, error) {
+	if t.ended.Load() {
+		return nil, endedError(t.runID)
 	}
-	if w.launch.Headless {
-		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
-	}
-	select {
-	case <-w.started:
-	case <-time.After(writeLimit):
-		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
-	}
-	if w.inputClosed.Load() {
-		return nil, endedError(w.launch.RunID)
-	}
-	t := w.term
 	select {
 	case t.writing <- struct{}{}:
 	case <-time.After(writeLimit):
-		return nil, w.notReading()
+		return nil, t.notReading()
 	}
-	h := &hand{w: w, look: look, release: func() { <-t.writing }}
+	h := &hand{t: t, look: look, release: func() { <-t.writing }}
 	if t.keys.busy(time.Now()) {
 		h.release()
-		return nil, agency.Errorf(agency.CodeInputRefused, "the user is typing in %s", w.launch.RunID).
-			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", w.launch.RunID)
+		return nil, agency.Errorf(agency.CodeInputRefused, "the user is typing in %s", t.runID).
+			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", t.runID)
 	}
 	return h, nil
 }
@@ -65,15 +53,14 @@ func (h *hand) types(text string) error {
 	if err := h.clear(); err != nil {
 		return err
 	}
-	w, master := h.w, h.w.term.master
-	_ = master.SetWriteDeadline(time.Now().Add(writeLimit))
-	defer func() { _ = master.SetWriteDeadline(time.Time{}) }()
-	_, err := master.WriteString(text)
+	_ = h.t.master.SetWriteDeadline(time.Now().Add(writeLimit))
+	defer func() { _ = h.t.master.SetWriteDeadline(time.Time{}) }()
+	_, err := h.t.master.WriteString(text)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return w.notReading()
+		return h.t.notReading()
 	case err != nil:
-		return endedError(w.launch.RunID)
+		return endedError(h.t.runID)
 	default:
 		return nil
 	}
@@ -83,11 +70,11 @@ func (h *hand) types(text string) error {
 // is of the present screen.
 func (h *hand) clear() error {
 	for range mostLooks {
-		seen := h.w.out.bytes.Load()
+		seen := h.t.out.bytes.Load()
 		if err := h.look(); err != nil {
 			return err
 		}
-		if h.w.out.bytes.Load() == seen {
+		if h.t.out.bytes.Load() == seen {
 			break
 		}
 	}
@@ -100,9 +87,9 @@ func (h *hand) clear() error {
 func (h *hand) awaitRead(limit time.Duration) bool {
 	begin, steady := time.Now(), 0
 	for looks := 1; ; looks++ {
-		waiting, err := h.w.term.unread()
+		waiting, err := h.t.unread()
 		switch {
-		case err != nil || h.w.inputClosed.Load():
+		case err != nil || h.t.ended.Load():
 			return true // it ended, which is reported elsewhere
 		case waiting > 0:
 			steady = 0
@@ -118,9 +105,13 @@ func (h *hand) awaitRead(limit time.Duration) bool {
 	}
 }
 
-func (w *wrapper) notReading() error {
-	return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its terminal; a part of the message may wait there", w.launch.RunID).
-		WithHint("agency attach %s", w.launch.RunID)
+func (t *terminal) notReading() error {
+	return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its terminal; a part of the message may wait there", t.runID).
+		WithHint("agency attach %s", t.runID)
+}
+
+func startingError(code agency.Code, id agency.RunID) error {
+	return agency.Errorf(code, "the agent of %s is still starting", id)
 }
 
 func endedError(id agency.RunID) error {

@@ -41,12 +41,12 @@ func checkInput(text string) error {
 
 // input types a text into the runner's terminal and presses Enter, each after a look, and returns
 // the effect that it saw.
-func (w *wrapper) input(text string, look func() error) (agency.Delivery, error) {
+func (t *terminal) input(text string, look func() error) (agency.Delivery, error) {
 	delivery := agency.Delivery{Effect: agency.EffectNone}
 	if err := checkInput(text); err != nil {
 		return delivery, err
 	}
-	h, err := w.takeTerminal(look)
+	h, err := t.take(look)
 	if err != nil {
 		return delivery, err
 	}
@@ -64,26 +64,25 @@ func (w *wrapper) input(text string, look func() error) (agency.Delivery, error)
 // and whether the terminal is in line mode. Enter waits until the runner has read the text: a
 // runner that reads both at once, after a pause of its own, may treat Enter as part of the text.
 func (h *hand) message(text string) (before int64, byLine bool, err error) {
-	w, t := h.w, h.w.term
-	if byLine, err = w.checkLines(text); err != nil {
+	if byLine, err = h.t.checkLines(text); err != nil {
 		return 0, false, err
 	}
 	typed := strings.ReplaceAll(text, "\n", "\r")
-	if t.paste.Load() {
+	if h.t.paste.Load() {
 		typed = "\x1b[200~" + text + "\x1b[201~"
 	}
-	before = w.out.bytes.Load()
+	before = h.t.out.bytes.Load()
 	if err := h.types(typed); err != nil {
 		return 0, false, err
 	}
 	if !byLine && !h.awaitRead(readLimit) {
-		return 0, false, w.notReading()
+		return 0, false, h.t.notReading()
 	}
-	for begin := time.Now(); w.out.bytes.Load() == before && time.Since(begin) < echoLimit && !w.inputClosed.Load(); {
+	for begin := time.Now(); h.t.out.bytes.Load() == before && time.Since(begin) < echoLimit && !h.t.ended.Load(); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	time.Sleep(enterAfter)
-	before = w.out.bytes.Load()
+	before = h.t.out.bytes.Load()
 	if err := h.types("\r"); err != nil {
 		e := *agency.AsError(err)
 		e.Message = "the message was typed, but not Enter: " + e.Message
@@ -94,11 +93,10 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 
 // effect waits for an effect of an Enter.
 func (h *hand) effect(before int64, byLine bool) agency.Effect {
-	w := h.w
-	printed := func() bool { return w.out.bytes.Load() != before }
+	printed := func() bool { return h.t.out.bytes.Load() != before }
 	for begin := time.Now(); time.Since(begin) < effectLimit; time.Sleep(5 * time.Millisecond) {
 		switch {
-		case w.inputClosed.Load():
+		case h.t.ended.Load():
 			return agency.EffectEnded
 		case byLine && h.awaitRead(0):
 			return agency.EffectRead
@@ -115,15 +113,15 @@ func (h *hand) effect(before int64, byLine bool) agency.Effect {
 // checkLines refuses a line that the runner's terminal would cut: in line mode, as for a shell's
 // read, it silently drops what does not fit into a line. It returns whether the terminal is in line
 // mode.
-func (w *wrapper) checkLines(text string) (byLine bool, err error) {
-	byLine, err = w.term.readsLines()
+func (t *terminal) checkLines(text string) (byLine bool, err error) {
+	byLine, err = t.readsLines()
 	if err != nil || !byLine {
 		return false, nil //nolint:nilerr // typing the text reports a terminal that is gone
 	}
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		if number++; len(line) > longestLine {
-			return true, agency.Errorf(agency.CodeInputRefused, "line %d of the message has %d bytes, and the agent of %s reads lines of at most %d", number, len(line), w.launch.RunID, longestLine).
+			return true, agency.Errorf(agency.CodeInputRefused, "line %d of the message has %d bytes, and the agent of %s reads lines of at most %d", number, len(line), t.runID, longestLine).
 				WithHint("break it into lines, or put the material into a file of the worktree and name that in the message")
 		}
 	}
@@ -131,8 +129,8 @@ func (w *wrapper) checkLines(text string) (byLine bool, err error) {
 }
 
 // press types keys unchanged, after a look.
-func (w *wrapper) press(keys string, look func() error) error {
-	h, err := w.takeTerminal(look)
+func (t *terminal) press(keys string, look func() error) error {
+	h, err := t.take(look)
 	if err != nil {
 		return err
 	}

@@ -82,25 +82,25 @@ func (p *pane) close() {
 	}
 }
 
-// printNote shows one line in the pane.
-func (w *wrapper) printNote(words string) {
-	_, _ = fmt.Fprintf(w.stdout, "agency: %s\r\n", words)
+// printNote shows a line of agency in the pane.
+func printNote(pane io.Writer, words string) {
+	_, _ = fmt.Fprintf(pane, "agency: %s\r\n", words)
 }
 
-// noteEnd shows in the pane, below the last output, that the runner has ended. It does not wait
-// for a terminal that takes no output.
-func (w *wrapper) noteEnd(exit *agency.Exit) {
+// printEnd shows in the pane, below the last output, that the runner has ended. It does not wait for a
+// terminal that takes no output.
+func printEnd(pane io.Writer, exit *agency.Exit) {
 	how := fmt.Sprintf("exit status %d", exit.ExitCode)
 	if exit.Signal != "" {
 		how = exit.Signal
 	}
-	said := make(chan struct{})
+	shown := make(chan struct{})
 	go func() {
-		defer close(said)
-		_, _ = fmt.Fprintf(w.stdout, "\r\nagency: the agent has ended: %s\r\n", how)
+		defer close(shown)
+		_, _ = fmt.Fprintf(pane, "\r\nagency: the agent has ended: %s\r\n", how)
 	}()
 	select {
-	case <-said:
+	case <-shown:
 	case <-time.After(paneLimit):
 	}
 }

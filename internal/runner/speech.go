@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -57,7 +56,8 @@ type Speaker struct {
 // writes stands in another file before. From the two files the next wrapper knows all that this one
 // knows.
 type speech struct {
-	w       *wrapper
+	launch  *agency.Launch
+	out     *output
 	speaker *Speaker
 	input   *os.File // our end of the FIFO
 	wire    *os.File
@@ -65,7 +65,6 @@ type speech struct {
 	journal journal       // writes to intents
 	over    chan struct{} // closed when the runner has ended
 	done    chan struct{} // closed when all that came is read
-	pressed atomic.Bool   // an interruption of the user is on its way
 	poke    chan struct{} // holds a token when something was said
 	errors  *errorOutput
 
@@ -96,7 +95,7 @@ func createWire(attemptDir string) error {
 // startProtocol starts the runner with its protocol on its files.
 func (w *wrapper) startProtocol() (int, error) {
 	if err := unix.Access(w.argv[0], unix.X_OK); err != nil {
-		return 0, w.explain(err)
+		return 0, explain(err, &w.launch)
 	}
 	dir := w.launch.AttemptDir
 	if err := unix.Mkfifo(filepath.Join(dir, fifoFile), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -119,27 +118,69 @@ func (w *wrapper) startProtocol() (int, error) {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = w.writeAdopt()
+		err = writeAdopt(w.launch)
 	}
 	if err != nil {
 		return 0, err
 	}
 	w.out.pane = newPane(w.stdout)
-	if w.speech, err = openSpeech(w, &checkpoint{}); err != nil {
+	if err = w.openSpeech(&checkpoint{}); err != nil {
 		return 0, err
 	}
 	w.argv = slices.Concat([]string{self, "hold", dir}, w.argv)
 	return w.fork(files, append(w.environ(), heldToken+"="+w.launch.Token), false)
 }
 
-// openSpeech opens the journal of an attempt, and replays what is in it after a checkpoint.
-func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
-	if w.speaker == nil || w.speaker.Dialect == nil {
-		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", w.launch.RunnerKind)
+// openSpeech opens the conversation with the runner, and what the user and guests take part in it by. It
+// continues after a checkpoint.
+func (w *wrapper) openSpeech(from *checkpoint) (err error) {
+	if w.speech, err = openSpeech(&w.launch, w.speaker, w.out, from); err != nil {
+		return err
 	}
+	w.doors = newDoors(w.speech, w.family)
+	w.console = &console{speech: w.speech, stdin: w.stdin, stdout: w.stdout}
+	return nil
+}
+
+// awaitSpeech waits until the runner runs, and returns the conversation with it. The error has the code.
+func (w *wrapper) awaitSpeech(code agency.Code) (*speech, error) {
+	if w.launch.Mode != agency.ModeProtocol {
+		return nil, agency.Errorf(code, "the run %s does not speak a protocol", w.launch.RunID)
+	}
+	if err := w.awaitStart(code); err != nil {
+		return nil, err
+	}
+	return w.speech, nil
+}
+
+// converse begins the conversation with the runner, and continues it with guests of an earlier wrapper and
+// with what the user types in the pane. A runner with which no conversation can begin ends.
+func (w *wrapper) converse() {
+	failed := w.speech.begin()
+	switch {
+	case w.speech.ended():
+		return
+	case failed != nil:
+		printNote(w.stdout, "error: "+failed.Words)
+		data, _ := json.Marshal(failed)
+		_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
+		w.requestStop(agency.EndedByProtocol, false)
+		return
+	}
+	w.doors.reopen()
+	w.console.read()
+}
+
+// openSpeech opens the journal of an attempt, and replays what is in it after a checkpoint.
+func openSpeech(launch *agency.Launch, speaker *Speaker, out *output, from *checkpoint) (*speech, error) {
+	if speaker == nil || speaker.Dialect == nil {
+		return nil, agency.Errorf(agency.CodeSpecInvalid, "agency does not speak a protocol of %s", launch.RunnerKind)
+	}
+	start := protocol.Start{Dir: launch.Dir, Resumes: launch.Resumes, Silent: launch.Opening == "", Todos: launch.Todos}
 	s := &speech{
-		w: w, speaker: w.speaker, talk: protocol.New(w.speaker.Dialect, protocol.Start{Dir: w.launch.Dir, Resumes: w.launch.Resumes, Silent: w.launch.Opening == "", Todos: w.launch.Todos}), over: make(chan struct{}), done: make(chan struct{}),
-		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer), offset: from.Wire, kept: max(from.Kept, w.speaker.Kept()), rotated: from.Wire + from.Intents,
+		launch: launch, out: out, speaker: speaker, talk: protocol.New(speaker.Dialect, start), over: make(chan struct{}), done: make(chan struct{}),
+		poke: make(chan struct{}, 1), changed: make(chan struct{}), buffer: make([]byte, wireBuffer),
+		offset: from.Wire, kept: max(from.Kept, speaker.Kept()), rotated: from.Wire + from.Intents,
 	}
 	// Nearly all that a wrapper allocates lives for one line. This halves what it has of its own.
 	debug.SetGCPercent(50)
@@ -148,8 +189,8 @@ func openSpeech(w *wrapper, from *checkpoint) (*speech, error) {
 			return nil, err
 		}
 	}
-	dir, err := w.launch.AttemptDir, error(nil)
-	if s.errors, err = openErrorOutput(archive{dir: dir, limit: w.launch.LogBytes}); err != nil {
+	dir, err := launch.AttemptDir, error(nil)
+	if s.errors, err = openErrorOutput(archive{dir: dir, limit: launch.LogBytes}); err != nil {
 		return nil, err
 	}
 	if s.input, err = os.OpenFile(filepath.Join(dir, fifoFile), os.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0); err != nil {
@@ -203,12 +244,7 @@ func (s *speech) run() {
 		defer func() { _ = watched.Close() }()
 	}
 	for {
-		over := false
-		select {
-		case <-s.over:
-			over = true
-		default:
-		}
+		over := s.ended()
 		s.mu.Lock()
 		before := s.read()
 		err := s.readTo(before + wireStep) // others wait for the lock
@@ -294,12 +330,17 @@ func (s *speech) hear(p []byte) {
 	if len(p) == 0 {
 		return
 	}
-	s.w.out.last.Store(killpoint.Now().UnixNano())
+	s.out.last.Store(killpoint.Now().UnixNano())
 	if len(evidence) > 0 {
 		s.speaker.Keep(evidence)
 		s.kept = s.offset
 		killpoint.At("speech.kept")
 	}
+	s.notify()
+}
+
+// notify wakes what waits for a change of the talk. The caller holds the lock.
+func (s *speech) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -310,7 +351,7 @@ func (s *speech) show(text string) {
 		return
 	}
 	p, now := []byte(text), killpoint.Now()
-	o := s.w.out
+	o := s.out
 	o.bytes.Add(int64(len(p)))
 	o.last.Store(now.UnixNano())
 	o.logs.write(nil, p)
@@ -322,49 +363,42 @@ func (s *speech) show(text string) {
 	}
 }
 
-// begin says again what an earlier wrapper may not have written, and then what begins the
-// conversation, as far as it was not said.
-func (s *speech) begin() {
-	err := s.repeat()
-	s.mu.Lock()
-	s.settled = true
-	close(s.changed)
-	s.changed = make(chan struct{})
-	if !s.talk.Greeted() && !s.talk.Knows(protocol.Hello()) {
-		err = errors.Join(err, s.intend(protocol.Hello()))
-	}
-	s.mu.Unlock()
+// begin says again what an earlier wrapper may not have written, and then what begins the conversation,
+// as far as it was not said. It returns why no conversation can begin, or nil.
+func (s *speech) begin() *agency.EndNote {
+	err := errors.Join(s.repeat(), s.greet())
 	if err == nil && !s.await(helloSpan, func() bool { return s.talk.Greeted() || s.talk.Refused() != "" }) {
 		err = fmt.Errorf("the agent does not speak %s: it did not answer for %s; its version may be too old or too new for the mode protocol, and --mode terminal works",
 			s.speaker.Dialect.Name, helloSpan)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	code := agency.CodeRunnerStartFailed
 	if why := s.talk.Refused(); err == nil && why != "" {
 		err = fmt.Errorf("the agent did not begin the conversation: %s", why)
-		if s.w.launch.Resumes != "" {
+		if s.launch.Resumes != "" {
 			code = agency.CodeConversationLost
 		}
 	}
-	s.mu.Unlock()
-	opening := agency.Saying{Kind: agency.SaysMessage, ID: s.openingID(), Text: s.w.launch.Opening, Files: s.w.launch.OpeningFiles, By: "agency"}
-	s.mu.Lock()
-	if err == nil && opening.Text != "" && !s.talk.Forgot() && !s.talk.Knows(opening) {
-		err = s.intend(opening)
-	}
-	s.mu.Unlock()
-	select {
-	case <-s.over:
-		return
-	default:
+	if x := s.opening(); err == nil && x.Text != "" && !s.talk.Forgot() && !s.talk.Knows(x) {
+		err = s.intend(x)
 	}
 	if err != nil {
-		s.w.printNote("error: " + err.Error())
-		s.w.failSpeech(code, err)
-		return
+		return &agency.EndNote{Code: code, Words: err.Error()}
 	}
-	s.reopenDoors()
-	s.hearPane()
+	return nil
+}
+
+// greet says what begins a conversation, unless it was said. From then on the agent may be told anything.
+func (s *speech) greet() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = true
+	s.notify()
+	if s.talk.Greeted() || s.talk.Knows(protocol.Hello()) {
+		return nil
+	}
+	return s.intend(protocol.Hello())
 }
 
 // repeat says again what an earlier wrapper may not have written.
@@ -400,16 +434,10 @@ func (s *speech) repeat() error {
 	return err
 }
 
-// failSpeech ends a runner with which no conversation can begin.
-func (w *wrapper) failSpeech(code agency.Code, err error) {
-	data, _ := json.Marshal(agency.EndNote{Code: code, Words: err.Error()})
-	_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
-	w.requestStop(agency.EndedByProtocol, false)
-}
-
-// openingID names the first message of the attempt, whichever wrapper writes it.
-func (s *speech) openingID() string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "agency:%s/%d", s.w.launch.RunID, s.w.launch.Attempt)).String()
+// opening returns the first message of the attempt, which has the same id in every wrapper.
+func (s *speech) opening() agency.Saying {
+	id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "agency:%s/%d", s.launch.RunID, s.launch.Attempt)).String()
+	return agency.Saying{Kind: agency.SaysMessage, ID: id, Text: s.launch.Opening, Files: s.launch.OpeningFiles, By: "agency"}
 }
 
 // intend says something. The caller holds the lock.
@@ -490,7 +518,7 @@ func (s *speech) room(size int, limit time.Duration) error {
 		case waiting+size <= total:
 			return nil
 		case time.Since(begin) >= limit:
-			return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its input", s.w.launch.RunID).WithHint("agency show %s", s.w.launch.RunID)
+			return agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its input", s.launch.RunID).WithHint("agency show %s", s.launch.RunID)
 		}
 	}
 }
@@ -522,42 +550,49 @@ func (s *speech) await(limit time.Duration, ok func() bool) bool {
 // opened reports whether the first message of the attempt was said, if there is one, and what an earlier
 // wrapper may not have written: no other may come before these. The caller holds the lock.
 func (s *speech) opened() bool {
-	return s.settled && s.talk.Greeted() && (s.w.launch.Opening == "" || s.talk.Forgot() || s.talk.Knows(agency.Saying{Kind: agency.SaysMessage, ID: s.openingID()}))
+	return s.settled && s.talk.Greeted() && (s.launch.Opening == "" || s.talk.Forgot() || s.talk.Knows(s.opening()))
 }
 
-// finish reads the rest of what came from a runner that has ended.
+// ended reports whether the runner has ended.
+func (s *speech) ended() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// finish reads the rest of what came from a runner that has ended, and ends all guests.
 func (s *speech) finish() {
 	close(s.over)
 	select {
 	case <-s.done:
 	case <-time.After(drainLimit):
 	}
-	s.closeDoors()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.guests {
+		g.leave()
+	}
 }
 
-// say says something to the runner in its own protocol, and waits for the receipt. What was said
-// before with the same id is not said again.
-func (w *wrapper) say(x *agency.Saying) (agency.Delivery, error) {
+// say says something to the runner in its own protocol, and waits for the receipt. It does not say again
+// what was said before with the same id.
+func (s *speech) say(x *agency.Saying) (agency.Delivery, error) {
 	none := agency.Delivery{Effect: agency.EffectNone}
-	if w.launch.Mode != agency.ModeProtocol || x == nil {
-		return none, agency.Errorf(agency.CodeInputRefused, "the run %s does not speak a protocol", w.launch.RunID)
-	}
-	select {
-	case <-w.started:
-	case <-time.After(writeLimit):
-		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
-	}
-	if w.inputClosed.Load() {
-		return none, endedError(w.launch.RunID)
-	}
-	if x.Kind == agency.SaysMessage {
+	switch {
+	case x == nil:
+		return none, agency.Errorf(agency.CodeInputRefused, "the request has nothing to say")
+	case s.ended():
+		return none, endedError(s.launch.RunID)
+	case x.Kind == agency.SaysMessage:
 		if err := checkInput(x.Text); err != nil {
 			return none, err
 		}
 	}
-	s := w.speech
-	if !s.await(takenLimit, s.opened) && !w.inputClosed.Load() {
-		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s is still starting", w.launch.RunID)
+	if !s.await(takenLimit, s.opened) && !s.ended() {
+		return none, startingError(agency.CodeInputRefused, s.launch.RunID)
 	}
 	s.mu.Lock()
 	var err error
@@ -573,13 +608,13 @@ func (w *wrapper) say(x *agency.Saying) (agency.Delivery, error) {
 	delivery := agency.Delivery{Effect: agency.EffectWritten, Queued: len(got.Queued)}
 	switch {
 	case got.Failed != "":
-		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s refused it: %s", w.launch.RunID, got.Failed)
+		return none, agency.Errorf(agency.CodeInputRefused, "the agent of %s refused it: %s", s.launch.RunID, got.Failed)
 	case got.Taken:
 		delivery.Confirmed, delivery.Effect = true, agency.EffectTaken
 	case got.Over:
-		return none, agency.Errorf(agency.CodeInvalidState, "the agent of %s withdrew what it asked before it took the answer", w.launch.RunID)
-	case w.inputClosed.Load():
-		return none, endedError(w.launch.RunID)
+		return none, agency.Errorf(agency.CodeInvalidState, "the agent of %s withdrew what it asked before it took the answer", s.launch.RunID)
+	case s.ended():
+		return none, endedError(s.launch.RunID)
 	}
 	return delivery, nil
 }

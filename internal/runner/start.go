@@ -52,7 +52,7 @@ func (w *wrapper) fork(files [3]*os.File, env []string, terminal bool) (int, err
 	pid, err := syscall.ForkExec(w.argv[0], w.argv, attr)
 	connected(err == nil)
 	if err != nil {
-		return 0, w.explain(err)
+		return 0, explain(err, &w.launch)
 	}
 	return pid, nil
 }
@@ -65,10 +65,10 @@ func keepFiles() {
 	}
 }
 
-// explain finds out what caused the kernel's error: the folder, the program, or the program's
+// explain finds out what caused the kernel's error at a start: the folder, the program, or the program's
 // interpreter.
-func (w *wrapper) explain(err error) error {
-	program, dir := w.launch.Argv[0], w.launch.Dir
+func explain(err error, launch *agency.Launch) error {
+	program, dir := launch.Argv[0], launch.Dir
 	if info, statErr := os.Stat(dir); statErr != nil || !info.IsDir() {
 		return &startError{fmt.Sprintf("the folder %s to start in does not exist", dir), codeNotExecutable}
 	}

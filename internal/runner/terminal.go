@@ -11,11 +11,17 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"agency"
 )
 
 // terminal is the pty of an interactive runner, and the pane that shows it.
 type terminal struct {
-	stdin, stdout *os.File // of the pane
+	runID         agency.RunID
+	out           *output
+	observer      Observer         // may be nil
+	signals       chan<- os.Signal // of the wrapper
+	stdin, stdout *os.File         // of the pane
 	master, slave *os.File
 	saved         *term.State // of the pane; nil when it is not a terminal
 	modes         modes       // used only by the copier
@@ -23,6 +29,7 @@ type terminal struct {
 	keys          *typing
 	paneGone      bool          // used only by the copier
 	writing       chan struct{} // held while writing to the runner, so that texts and keys do not mix
+	ended         atomic.Bool   // the runner has ended, and reads no more input
 }
 
 // terminalBuffer is how much output is passed on at once.
@@ -35,6 +42,7 @@ func (w *wrapper) startTerminal() (int, error) {
 		return 0, fmt.Errorf("open a terminal: %w", err)
 	}
 	t := &terminal{
+		runID: w.launch.RunID, out: w.out, observer: w.observer, signals: w.signals,
 		stdin: w.stdin, stdout: w.stdout, master: master, slave: slave,
 		keys: &typing{}, writing: make(chan struct{}, 1),
 	}
@@ -46,7 +54,7 @@ func (w *wrapper) startTerminal() (int, error) {
 		}
 	}
 	w.term = t
-	if err := w.out.add(master, terminalBuffer, w.fromRunner); err != nil {
+	if err := w.out.add(master, terminalBuffer, t.fromRunner); err != nil {
 		return 0, fmt.Errorf("read the runner's terminal: %w", err)
 	}
 	pid, err := w.fork([3]*os.File{slave, slave, slave}, w.environ(), true)
@@ -54,8 +62,22 @@ func (w *wrapper) startTerminal() (int, error) {
 		return 0, err
 	}
 	t.resize() // the size may have changed before the program could be notified
-	go w.toRunner()
+	go t.toRunner()
 	return pid, nil
+}
+
+// awaitTerminal waits until the runner runs, and returns its terminal.
+func (w *wrapper) awaitTerminal() (*terminal, error) {
+	switch {
+	case w.launch.Mode == agency.ModeProtocol:
+		return nil, agency.Errorf(agency.CodeInputRefused, "agency types nothing into %s, since it speaks the protocol of the agent", w.launch.RunID)
+	case w.launch.Headless:
+		return nil, agency.Errorf(agency.CodeInputRefused, "the run %s is headless: it reads no messages", w.launch.RunID)
+	}
+	if err := w.awaitStart(agency.CodeInputRefused); err != nil {
+		return nil, err
+	}
+	return w.term, nil
 }
 
 // openTerminal opens a pty whose master is non-blocking: reads can be batched and writes have
@@ -75,16 +97,15 @@ func openTerminal() (master, slave *os.File, err error) {
 
 // fromRunner handles output of the runner. It writes the log first, because the pane may be slow,
 // or gone.
-func (w *wrapper) fromRunner(p []byte) {
-	t := w.term
+func (t *terminal) fromRunner(p []byte) {
 	if t.modes.scan(p) {
 		t.paste.Store(t.modes.paste)
 	}
-	w.out.logs.write(nil, p)
+	t.out.logs.write(nil, p)
 	if t.modes.titled {
 		t.modes.titled = false
-		if w.observer != nil {
-			w.observer.Title(string(t.modes.title))
+		if t.observer != nil {
+			t.observer.Title(string(t.modes.title))
 		}
 	}
 	if t.paneGone {
@@ -96,8 +117,7 @@ func (w *wrapper) fromRunner(p []byte) {
 }
 
 // toRunner copies the input from the pane to the runner.
-func (w *wrapper) toRunner() {
-	t := w.term
+func (t *terminal) toRunner() {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := t.stdin.Read(buf)
@@ -115,7 +135,7 @@ func (w *wrapper) toRunner() {
 		case t.saved != nil && (errors.Is(err, io.EOF) || errors.Is(err, unix.EIO)):
 			// A terminal in raw mode ends only when the pane is gone, even if no signal reported
 			// that.
-			w.signals <- unix.SIGHUP
+			t.signals <- unix.SIGHUP
 			return
 		default:
 			return
@@ -137,7 +157,10 @@ func (t *terminal) resize() {
 
 // runnerEnded closes the wrapper's own handle on the runner's side. While it was open, a runner
 // that closes its terminal and opens it again later did not appear to have ended.
-func (t *terminal) runnerEnded() { _ = t.slave.Close() }
+func (t *terminal) runnerEnded() {
+	t.ended.Store(true)
+	_ = t.slave.Close()
+}
 
 // readsLines reports whether the terminal is in line mode.
 func (t *terminal) readsLines() (byLine bool, err error) {

@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -69,7 +68,7 @@ func Main(launchPath string, stdin, stdout *os.File, parts Parts) int {
 		err = w.takeLaunch(launchPath)
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stdout, "agency: error: %v\r\n", err)
+		printNote(stdout, "error: "+err.Error())
 		return agency.ExitError
 	}
 	begun()
@@ -109,7 +108,7 @@ func (w *wrapper) take(parts Parts) {
 		w.network.proxy = parts.Proxy(launch.Hosts, w.network.used)
 		if launch.Mode == agency.ModeProtocol {
 			if err := w.network.keep(); err != nil {
-				w.printNote("warning: " + err.Error())
+				printNote(w.stdout, "warning: "+err.Error())
 			}
 		}
 	}
@@ -152,8 +151,12 @@ type wrapper struct {
 	argv   []string // of the runner, within its limits
 	out    *output
 	term   *terminal // nil without a terminal
-	speech *speech   // nil unless the mode is protocol
 	client *client
+	// Nil unless the mode is protocol:
+	speech  *speech
+	doors   *doors
+	console *console
+
 	exited chan status
 	stops  chan stopRequest
 	// mayStart is closed when the daemon lets the runner start.
@@ -165,10 +168,8 @@ type wrapper struct {
 	// started is closed when the runner runs; term is set by then.
 	started chan struct{}
 	over    chan struct{} // closed when the runner and its tree have ended
-	// inputClosed is set when the runner has ended and reads no more input.
-	inputClosed atomic.Bool
-	family      *family
-	trace       *trace.Trace // of the start; nil when no client asked for it
+	family  *family
+	trace   *trace.Trace // of the start; nil when no client asked for it
 	// recordErr is why the exit record is not on disk.
 	recordErr error
 }
@@ -191,7 +192,7 @@ func (w *wrapper) run() int {
 		w.unlimit()
 	}
 	if err != nil && w.adopted != nil {
-		w.printNote("error: " + err.Error())
+		printNote(w.stdout, "error: "+err.Error())
 	}
 	if errors.Is(err, errCutOff) || err != nil && w.adopted != nil {
 		// Without a record of a start or an exit, the daemon takes the start as cut off, not as the
@@ -206,7 +207,7 @@ func (w *wrapper) run() int {
 		exit = w.supervise()
 	} else {
 		exit = w.startFailure(err)
-		w.printNote("error: " + exit.Error)
+		printNote(w.stdout, "error: "+exit.Error)
 		w.recordErr = writeExit(w.launch.AttemptDir, exit)
 		w.client.ended(*exit)
 	}
@@ -230,7 +231,7 @@ func (w *wrapper) run() int {
 		w.term.restore()
 	}
 	if exit.EndedBy != agency.EndedByStartFailed {
-		w.noteEnd(exit)
+		printEnd(w.stdout, exit)
 	}
 	return exit.ExitCode
 }
@@ -327,7 +328,7 @@ func (w *wrapper) startRunner() error {
 	close(w.started)
 	go reap(pid, w.exited)
 	if w.speech != nil {
-		go w.speech.begin()
+		go w.converse()
 	}
 	end()
 	w.client.started(w.start, w.trace.Spans())
@@ -438,7 +439,7 @@ func (w *wrapper) pass(sig os.Signal) {
 	case sig == unix.SIGWINCH && w.term != nil:
 		w.term.resize()
 	case w.speech != nil && sig == unix.SIGINT:
-		go w.speech.interruptKey()
+		go w.console.interrupt()
 	case w.speech == nil && (sig == unix.SIGINT || sig == unix.SIGQUIT):
 		_ = unix.Kill(-w.start.Runner.PID, sig.(syscall.Signal))
 	}
@@ -461,9 +462,9 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 		exit.ExitCode = agency.ExitError // the true one is unknown
 	}
 	exit.EndedBy = endedBy
-	w.inputClosed.Store(true)
 	if w.speech != nil {
 		w.speech.finish()
+		w.doors.close()
 	}
 	if w.term != nil {
 		w.term.runnerEnded()
@@ -506,7 +507,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 // unlimit removes what enforced the limits. What it cannot remove, the daemon or its doctor names.
 func (w *wrapper) unlimit() {
 	if err := w.limits.End(); err != nil {
-		w.printNote("warning: " + err.Error())
+		printNote(w.stdout, "warning: "+err.Error())
 	}
 	killpoint.At("wrapper.unlimited")
 }
@@ -564,6 +565,16 @@ func (w *wrapper) force(exit *agency.Exit) {
 				return
 			}
 		}
+	}
+}
+
+// awaitStart waits until the runner runs. The error has the code.
+func (w *wrapper) awaitStart(code agency.Code) error {
+	select {
+	case <-w.started:
+		return nil
+	case <-time.After(writeLimit):
+		return startingError(code, w.launch.RunID)
 	}
 }
 
