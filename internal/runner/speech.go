@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -80,95 +79,6 @@ type speech struct {
 	turning bool          // it is being rotated
 	changed chan struct{} // closed and replaced when the talk changed
 	guests  []*guest
-}
-
-// createWire creates the file of what the agent says. It is there before the logs are: readers of the
-// error output know by it that the agent writes that itself.
-func createWire(attemptDir string) error {
-	f, err := os.OpenFile(filepath.Join(attemptDir, protocol.WireFile), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the runner's files: %w", err)
-	}
-	return f.Close()
-}
-
-// startProtocol starts the runner with its protocol on its files.
-func (w *wrapper) startProtocol() (int, error) {
-	if err := unix.Access(w.argv[0], unix.X_OK); err != nil {
-		return 0, explain(err, &w.launch)
-	}
-	dir := w.launch.AttemptDir
-	if err := unix.Mkfifo(filepath.Join(dir, fifoFile), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
-		return 0, fmt.Errorf("make the runner's input: %w", err)
-	}
-	var files [3]*os.File
-	for i, open := range []struct {
-		name  string
-		flags int
-	}{{fifoFile, os.O_RDWR}, {protocol.WireFile, os.O_WRONLY}, {stderrFile, os.O_WRONLY}} {
-		if i > 0 {
-			open.flags |= os.O_APPEND | os.O_CREATE
-		}
-		f, err := os.OpenFile(filepath.Join(dir, open.name), open.flags|unix.O_NOFOLLOW, 0o600)
-		if err != nil {
-			return 0, fmt.Errorf("open the runner's files: %w", err)
-		}
-		defer func() { _ = f.Close() }()
-		files[i] = f
-	}
-	self, err := os.Executable()
-	if err == nil {
-		err = writeAdopt(w.launch)
-	}
-	if err != nil {
-		return 0, err
-	}
-	w.out.pane = newPane(w.stdout)
-	if err = w.openSpeech(&checkpoint{}); err != nil {
-		return 0, err
-	}
-	w.argv = slices.Concat([]string{self, "hold", dir}, w.argv)
-	return w.fork(files, append(w.environ(), heldToken+"="+w.launch.Token), false)
-}
-
-// openSpeech opens the conversation with the runner, and what the user and guests take part in it by. It
-// continues after a checkpoint.
-func (w *wrapper) openSpeech(from *checkpoint) (err error) {
-	if w.speech, err = openSpeech(&w.launch, w.speaker, w.out, from); err != nil {
-		return err
-	}
-	w.doors = newDoors(w.speech, w.family)
-	w.console = &console{speech: w.speech, stdin: w.stdin, stdout: w.stdout}
-	return nil
-}
-
-// awaitSpeech waits until the runner runs, and returns the conversation with it. The error has the code.
-func (w *wrapper) awaitSpeech(code agency.Code) (*speech, error) {
-	if w.launch.Mode != agency.ModeProtocol {
-		return nil, agency.Errorf(code, "the run %s does not speak a protocol", w.launch.RunID)
-	}
-	if err := w.awaitStart(code); err != nil {
-		return nil, err
-	}
-	return w.speech, nil
-}
-
-// converse begins the conversation with the runner, and continues it with guests of an earlier wrapper and
-// with what the user types in the pane. A runner with which no conversation can begin ends.
-func (w *wrapper) converse() {
-	failed := w.speech.begin()
-	switch {
-	case w.speech.ended():
-		return
-	case failed != nil:
-		printNote(w.stdout, "error: "+failed.Words)
-		data, _ := json.Marshal(failed)
-		_ = file.WriteAtomic(filepath.Join(w.launch.AttemptDir, agency.EndNoteFile), data)
-		w.requestStop(agency.EndedByProtocol, false)
-		return
-	}
-	w.doors.reopen()
-	w.console.read()
 }
 
 // openSpeech opens the journal of an attempt, and replays what is in it after a checkpoint.
