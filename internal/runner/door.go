@@ -191,16 +191,11 @@ func (d *doors) checkGuest(conn net.Conn) error {
 		switch {
 		case err != nil:
 			return err
-		case number != 0 || hasName(env, "AGENCY_RUN_ID"):
+		case number != 0 || entry(env, "AGENCY_RUN_ID") != "":
 			return errors.New("a process of a run")
 		}
 	}
 	return nil
-}
-
-// hasName reports whether an environment, as the kernel has it, holds a variable.
-func hasName(env []byte, name string) bool {
-	return strings.HasPrefix(string(env), name+"=") || strings.Contains(string(env), "\x00"+name+"=")
 }
 
 // close removes the doors of a runner that has ended.

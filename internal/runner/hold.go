@@ -63,7 +63,7 @@ func Hold(attemptDir string, argv []string) int {
 			if err == nil {
 				err = file.WriteDurable(filepath.Join(attemptDir, heldFile), data)
 			}
-			_ = removeHeld(attemptDir)
+			removeHeld(attemptDir)
 			if err != nil {
 				return agency.ExitError
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -57,35 +56,16 @@ func listenHeld(attemptDir string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	if err := removeHeld(attemptDir); err != nil {
-		return nil, err
-	}
-	path, done, err := socket.Short(folder, heldSocket)
+	l, err := socket.Listen(folder, heldSocket)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = l.Close() }()
-	listener, ok := l.(*net.UnixListener)
-	if !ok {
-		return nil, errors.New("it is not a unix socket")
-	}
-	listener.SetUnlinkOnClose(false) // the holder listens on
-	return listener.File()
+	defer func() { _ = l.Close() }() // the holder has the file, and listens on
+	return l.File()
 }
 
-// removeHeld removes the socket on which a holder was asked.
-func removeHeld(attemptDir string) error {
-	err := os.Remove(filepath.Join(attemptDir, heldFolder, heldSocket))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
+// removeHeld removes the socket on which a holder was asked, if it is there.
+func removeHeld(attemptDir string) { _ = os.Remove(filepath.Join(attemptDir, heldFolder, heldSocket)) }
 
 // serveHeld serves what the sandbox of a held runner listens on, when the holder has it.
 func (n *network) serveHeld() {
@@ -126,7 +106,7 @@ func askHolder(attemptDir string) ([]net.Listener, error) {
 // end removes what a runner that has ended, and its holder, left of its network.
 func (n *network) end() {
 	if n.proxy != nil && n.launch.Mode == agency.ModeProtocol {
-		_ = removeHeld(n.launch.AttemptDir)
+		removeHeld(n.launch.AttemptDir)
 	}
 }
 

@@ -131,24 +131,24 @@ func (l *Link) Input(ctx context.Context, text string, look Look) (agency.Delive
 	if err := checkInput(text); err != nil {
 		return agency.Delivery{Effect: agency.EffectNone}, err
 	}
-	m, err := l.typing(ctx, message{Kind: kindInput, Text: text}, look)
-	if err != nil {
-		return agency.Delivery{Effect: agency.EffectNone}, err
+	return delivered(l.typing(ctx, message{Kind: kindInput, Text: text}, look))
+}
+
+// delivered returns the delivery of an answer.
+func delivered(m message, err error) (agency.Delivery, error) {
+	if err == nil {
+		err = m.Error.err()
 	}
 	if m.Delivery == nil {
 		m.Delivery = &agency.Delivery{Effect: agency.EffectNone}
 	}
-	return *m.Delivery, m.Error.err()
+	return *m.Delivery, err
 }
 
 // Keys types keys into the runner's terminal unchanged and without Enter, after a look. It has the
 // errors of Input. Only the terminal shows the effect.
 func (l *Link) Keys(ctx context.Context, keys string, look Look) error {
-	m, err := l.typing(ctx, message{Kind: kindKeys, Text: keys}, look)
-	if err != nil {
-		return err
-	}
-	return m.Error.err()
+	return errorOf(l.typing(ctx, message{Kind: kindKeys, Text: keys}, look))
 }
 
 // typing makes the wrapper type, which requests each look. A wrapper of a version that requests
@@ -172,14 +172,7 @@ const lookVersion = 2
 // an answer to a request that is over; E_USAGE for a reply that does not fit its request. When ctx
 // ends before the answer, it may still have been said: say it again with the same id.
 func (l *Link) Say(ctx context.Context, s agency.Saying) (agency.Delivery, error) {
-	m, err := l.ask(ctx, message{Kind: kindSay, Say: &s}, nil)
-	if err != nil {
-		return agency.Delivery{Effect: agency.EffectNone}, err
-	}
-	if m.Delivery == nil {
-		m.Delivery = &agency.Delivery{Effect: agency.EffectNone}
-	}
-	return *m.Delivery, m.Error.err()
+	return delivered(l.ask(ctx, message{Kind: kindSay, Say: &s}, nil))
 }
 
 // lookFor looks for a request that is under way, and sends the result to the wrapper.
@@ -208,11 +201,7 @@ func (l *Link) Environ(ctx context.Context) ([]string, error) {
 
 // Allow lets the runner reach more hosts; it can be repeated. An older wrapper does not answer.
 func (l *Link) Allow(ctx context.Context, entries []string) error {
-	m, err := l.ask(ctx, message{Kind: kindAllow, Hosts: entries}, nil)
-	if err != nil {
-		return err
-	}
-	return m.Error.err()
+	return errorOf(l.ask(ctx, message{Kind: kindAllow, Hosts: entries}, nil))
 }
 
 // Door has the wrapper open a door for the agent's own terminal. The error is E_INVALID_STATE when the
@@ -244,16 +233,16 @@ const doorVersion = 4
 // arrives as an update. A second Stop changes nothing. Stopping a runner that has ended is not an
 // error.
 func (l *Link) Stop(ctx context.Context, by agency.EndedBy) error {
-	return l.stop(ctx, message{Kind: kindStop, By: by})
+	return errorOf(l.ask(ctx, message{Kind: kindStop, By: by}, nil))
 }
 
 // Force is Stop, but ends the grace of a stop that is under way: what still runs is killed.
 func (l *Link) Force(ctx context.Context) error {
-	return l.stop(ctx, message{Kind: kindStop, By: agency.EndedByStop, Force: true})
+	return errorOf(l.ask(ctx, message{Kind: kindStop, By: agency.EndedByStop, Force: true}, nil))
 }
 
-func (l *Link) stop(ctx context.Context, m message) error {
-	m, err := l.ask(ctx, m, nil)
+// errorOf returns the error of an answer that holds nothing else.
+func errorOf(m message, err error) error {
 	if err != nil {
 		return err
 	}
@@ -263,14 +252,10 @@ func (l *Link) stop(ctx context.Context, m message) error {
 // Go lets a wrapper that waits for it start its runner; others ignore it. It waits until the
 // wrapper is welcome. The start arrives as an update.
 func (l *Link) Go(ctx context.Context) error {
-	select {
-	case <-l.welcomed:
-		return l.wire.send(message{Kind: kindGo})
-	case <-l.gone:
-		return l.notConnected()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := l.awaitWelcome(ctx); err != nil {
+		return err
 	}
+	return l.wire.send(message{Kind: kindGo})
 }
 
 // Close ends the connection and with it Serve. The wrapper continues and tries to reconnect.

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"agency/internal/socket"
 )
 
 // The listeners of a sandbox's network are passed as open files, with one byte, by sockets.
@@ -16,13 +18,10 @@ const mostListeners = 64
 
 // passingPair returns the two ends of a socket by which a sandbox passes its listeners.
 func passingPair() (own, theirs *os.File, err error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
-	if err != nil {
+	if own, theirs, err = socket.Pair(); err != nil {
 		return nil, nil, fmt.Errorf("make a socket for the proxy: %w", err)
 	}
-	unix.CloseOnExec(pair[0])
-	unix.CloseOnExec(pair[1])
-	return os.NewFile(uintptr(pair[0]), "listeners"), os.NewFile(uintptr(pair[1]), "listeners"), nil
+	return own, theirs, nil
 }
 
 // receiveListeners returns the listeners that come by a socket. It closes the socket.

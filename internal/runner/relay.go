@@ -1,10 +1,7 @@
 package runner
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,20 +19,9 @@ type Relay interface {
 // serveRelay serves the requests of a runner in a sandbox from here on. folder is in the sandbox and
 // holds the socket, so a wrapper that adopts a runner makes the socket of a killed wrapper again.
 func serveRelay(relay Relay, folder string) error {
-	if err := removeRelay(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the dead socket of the sandbox: %w", err)
-	}
-	path, done, err := socket.Short(folder, agency.RelaySocket)
+	l, err := socket.Listen(folder, agency.RelaySocket)
 	if err != nil {
 		return fmt.Errorf("listen for the sandbox: %w", err)
-	}
-	defer done()
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
-	if err != nil {
-		return fmt.Errorf("listen for the sandbox: %w", err)
-	}
-	if unix, ok := l.(*net.UnixListener); ok {
-		unix.SetUnlinkOnClose(false) // its path is valid only now
 	}
 	go relay.Serve(l)
 	return nil

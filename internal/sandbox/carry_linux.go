@@ -88,7 +88,7 @@ func (k *carrier) note(n agency.EndNote) {
 func (k *carrier) begin(argv []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), beginTime)
 	defer cancel()
-	listener, err := k.listen(ctx)
+	listener, err := socket.Listen(k.Link, socketOfLink)
 	if err != nil {
 		return fmt.Errorf("make the link to the container: %w", err)
 	}
@@ -108,27 +108,6 @@ func (k *carrier) begin(argv []string) error {
 
 // beginTime is how long the start of a container may take.
 const beginTime = 90 * time.Second
-
-func (k *carrier) listen(ctx context.Context) (*net.UnixListener, error) {
-	if err := os.Remove(filepath.Join(k.Link, socketOfLink)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	path, done, err := socket.Short(k.Link, socketOfLink)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, err
-	}
-	u, ok := l.(*net.UnixListener)
-	if !ok {
-		return nil, errors.New("it is not a unix socket")
-	}
-	u.SetUnlinkOnClose(false)
-	return u, nil
-}
 
 // accept waits for the first program of the container. Nothing can connect after it.
 func (k *carrier) accept(ctx context.Context, listener *net.UnixListener) (*net.UnixConn, error) {

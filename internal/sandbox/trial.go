@@ -151,7 +151,7 @@ func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 func outcomes(cmd *exec.Cmd, level agency.SandboxLevel, network agency.Network) ([]agency.SandboxTrial, error) {
 	if network == agency.NetworkAllow {
 		// In the place of the wrapper, it takes the sockets that lead to the proxy.
-		own, theirs, err := socketPair()
+		own, theirs, err := socket.Pair()
 		if err != nil {
 			return nil, err
 		}
