@@ -11,8 +11,8 @@ import (
 	"agency/internal/killpoint"
 )
 
-// ending returns the record of the runner's end. By then the logs have the runner's last output,
-// unless other processes keep its terminal or pipes open and write on and on.
+// ending ends what the runner left running, and returns the record of its end. By then the logs have the
+// runner's last output, unless other processes keep its terminal or pipes open and never stop writing.
 func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) *agency.Exit {
 	killpoint.At("wrapper.exited")
 	exit := w.newExit()
@@ -25,7 +25,7 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	}
 	exit.ExitCode, exit.Signal = st.code()
 	if exit.Error != "" {
-		exit.ExitCode = agency.ExitError // the true one is unknown
+		exit.ExitCode = agency.ExitError // the runner's own is unknown
 	}
 	exit.EndedBy = endedBy
 	if w.speech != nil {
@@ -35,28 +35,14 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	if w.term != nil {
 		w.term.runnerEnded()
 	}
-	leftovers := 0
-	if !st.alone {
-		tree, err := w.family.all()
-		if leftovers = len(tree); err != nil {
-			leftovers = 1 // or more: they are there, and cannot be counted
-		}
-	}
+	leftovers := w.leftovers(st)
 	if endedBy == "" {
 		exit.EndedBy = agency.EndedByRunner
 		exit.LeftBehind = leftovers
 		deadline = time.Time{}
 	}
 	w.out.drain(st.alone)
-	exit.LogLost = w.out.lost.Load()
-	exit.Network = w.network.use()
-	note := readEndNote(w.launch.AttemptDir)
-	w.limits.Look(killpoint.Now())
-	w.limits.Add(note.Reached, killpoint.Now())
-	exit.Limits = w.limits.Use()
-	if (exit.ExitCode != 0 || endedBy == agency.EndedByProtocol) && exit.Error == "" {
-		exit.ErrorCode, exit.Error = note.Code, note.Words
-	}
+	w.complete(exit)
 	w.recordErr = writeExit(w.launch.AttemptDir, exit)
 	killpoint.At("wrapper.recorded")
 	if !st.alone {
@@ -70,7 +56,33 @@ func (w *wrapper) ending(st status, endedBy agency.EndedBy, deadline time.Time) 
 	return exit
 }
 
-// unlimit removes what enforced the limits. What it cannot remove, the daemon or its doctor names.
+// leftovers returns how many processes a runner that has ended left running.
+func (w *wrapper) leftovers(st status) int {
+	if st.alone {
+		return 0
+	}
+	tree, err := w.family.all()
+	if err != nil {
+		return 1 // at least: there are some, and the kernel cannot be asked how many
+	}
+	return len(tree)
+}
+
+// complete adds to the record of an end what else is known of the attempt: its logs, network and limits, and
+// the note that says why it ended.
+func (w *wrapper) complete(exit *agency.Exit) {
+	exit.LogLost = w.out.lost.Load()
+	exit.Network = w.network.use()
+	note := readEndNote(w.launch.AttemptDir)
+	w.limits.Look(killpoint.Now())
+	w.limits.Add(note.Reached, killpoint.Now())
+	exit.Limits = w.limits.Use()
+	if (exit.ExitCode != 0 || exit.EndedBy == agency.EndedByProtocol) && exit.Error == "" {
+		exit.ErrorCode, exit.Error = note.Code, note.Words
+	}
+}
+
+// unlimit removes what enforced the limits. The daemon, or agency doctor, names what it cannot remove.
 func (w *wrapper) unlimit() {
 	if err := w.limits.End(); err != nil {
 		printNote(w.stdout, "warning: "+err.Error())
@@ -117,9 +129,9 @@ func (w *wrapper) endLeftovers(deadline time.Time) {
 	}
 }
 
-// force keeps trying to write a record that the disk did not take, until the disk or the daemon has
-// it, or TERM or HUP arrives. A folder that is gone needs no record.
-func (w *wrapper) force(exit *agency.Exit) {
+// keepRecording tries again and again to write a record that the disk did not take, until the disk or the
+// daemon has it, or TERM or HUP arrives. A folder that is gone needs no record.
+func (w *wrapper) keepRecording(exit *agency.Exit) {
 	for w.recordErr != nil && !errors.Is(w.recordErr, fs.ErrNotExist) {
 		select {
 		case <-time.After(500 * time.Millisecond):

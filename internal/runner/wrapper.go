@@ -30,7 +30,7 @@ import (
 // Times that the wrapper waits.
 const (
 	heartbeatEvery = 5 * time.Second
-	drainQuiet     = 50 * time.Millisecond // without output after the runner's end: nothing of its own is left
+	drainQuiet     = 50 * time.Millisecond // without output after the runner's end, by which all of its own is read
 	drainLimit     = 2 * time.Second
 	takeLimit      = 30 * time.Second // for a slow disk or pane to take the last output
 	leftoverGrace  = 2 * time.Second  // between TERM and KILL for what a runner left behind
@@ -121,13 +121,12 @@ type Parts struct {
 	Speak func(*agency.Launch) *Speaker
 	// Relay returns what passes the requests of a runner in a sandbox to the daemon.
 	Relay func(*agency.Launch) Relay
-	// Proxy returns the proxy of a runner that reaches these hosts. changed is to be called when its
-	// Use has changed, before the runner hears of it: by news, or only by how often it was refused what
-	// it was refused before.
+	// Proxy returns the proxy of a runner that reaches these hosts. The proxy calls changed when its Use has
+	// changed, before it answers the runner. news is false when only the count of a known refusal grew.
 	Proxy func(hosts []string, changed func(news bool)) Proxy
 }
 
-// Observer receives what a runner shows of itself. One goroutine at a time calls it. It must be
+// Observer receives the output and the titles of a runner. One goroutine at a time calls it. It must be
 // quick, and must not keep its arguments.
 type Observer interface {
 	Output(p []byte)    // a piece of the standard output of a runner without a terminal
@@ -215,7 +214,7 @@ func (w *wrapper) run() int {
 		_ = removeRelay(w.launch.Relay)
 	}
 	w.network.end()
-	w.force(exit)
+	w.keepRecording(exit)
 	select {
 	case <-w.clientDone: // refused for good
 	case <-w.client.exitTaken:
@@ -334,15 +333,15 @@ func (w *wrapper) startRunner() error {
 	return nil
 }
 
-// errCutOff is why a wrapper ends whose session ended, or was ended, or which the daemon refused,
-// before the daemon let it start.
+// errCutOff is the error of a wrapper that ends before the daemon let it start the runner: its tmux session
+// ended, or the daemon refused the attempt.
 var errCutOff = errors.New("its start was taken back before its worktree was made")
 
 // goLimit bounds the wait for the daemon's go. Making a worktree may take ten minutes.
 const goLimit = 15 * time.Minute
 
-// awaitGo waits until the daemon lets the runner start, if the launch asks for that. The error is
-// that the session or the daemon ended the start, or that the daemon refused the attempt.
+// awaitGo waits until the daemon lets the runner start, if the launch asks for that. It returns
+// errCutOff, or an error when the daemon stopped the start or the wait took too long.
 func (w *wrapper) awaitGo() error {
 	if !w.launch.Waits {
 		return nil
@@ -419,8 +418,9 @@ func (w *wrapper) supervise() *agency.Exit {
 	}
 }
 
-// measureDisk returns where it is said that the attempt takes more of the disk than it may: true
-// when it was said before.
+// measureDisk measures the disk that the attempt takes until the runner's tree has ended. It sends on the
+// channel when that is more than the limit: first false, and then true for each time that it has grown
+// much more.
 func (w *wrapper) measureDisk() <-chan bool {
 	full := make(chan bool)
 	go w.limits.MeasureDisk(w.over, killpoint.Now, func(again bool) {
