@@ -14,9 +14,9 @@ import (
 	"agency/internal/limit"
 )
 
-// AdoptFile holds the launch of an attempt for a wrapper that takes the place of one that was
-// killed, without the token and the environment: these are in the environment of the holder, which
-// only this user can read.
+// AdoptFile holds the launch of an attempt for a wrapper that replaces a killed one. The token and the
+// environment are not in it: the new wrapper reads them from the environment of the holder, which only this
+// user can read.
 const AdoptFile = "adopt.json"
 
 // writeAdopt writes the launch for the next wrapper.
@@ -62,7 +62,7 @@ func takeOver(launch *agency.Launch) (*agency.Start, error) {
 	return start, nil
 }
 
-// adopt takes the place of a wrapper that was killed: the runner lives, and continues.
+// adopt continues with a runner whose wrapper was killed.
 func (w *wrapper) adopt() error {
 	from, err := readCheckpoint(w.launch.AttemptDir)
 	if err != nil {

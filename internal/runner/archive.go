@@ -15,7 +15,7 @@ import (
 	"agency/internal/file"
 )
 
-// archiveDir is where the beginnings of the files are that grow with a conversation, compressed.
+// archiveDir holds the compressed beginnings of the files that grow with a conversation.
 const archiveDir = "archive"
 
 // segment is a file of the archive: the bytes of one file from begin up to end.
@@ -24,14 +24,15 @@ type segment struct {
 	begin, end int64
 }
 
-// segmentLimit is how much of a file one segment has: whoever reads a part of it reads what is before, too.
+// segmentLimit is how much of a file one segment has. A reader has to decompress a segment from its
+// beginning.
 const segmentLimit = 16 << 20
 
-// segmentName is the name of a segment: that of its file, begin and end.
+// segmentName is the format of the name of a segment: the name of its file, begin and end.
 const segmentName = "%s-%016d-%016d.gz"
 
-// archive keeps the beginnings of the files that grow with a conversation, so that the disk gets them
-// back. A file has a name in the folder of the attempt.
+// archive keeps the beginnings of the files that grow with a conversation in compressed form, so that the
+// files can be freed there. A file is named by its path in the folder of the attempt.
 type archive struct {
 	dir   string // of the attempt
 	limit int64  // of the segments of one file, in bytes; 0 means unlimited
@@ -55,9 +56,9 @@ func (a archive) segments(name string) ([]segment, error) {
 	return all, nil
 }
 
-// add takes into the archive what a file holds before to, as far as it is not there yet. It is on the
-// disk when add returns. Where the file system could not free it in the file, it returns
-// errors.ErrUnsupported.
+// add copies the bytes of a file before the offset to into the archive, except those that it has already.
+// They are on the disk when add returns. The error is errors.ErrUnsupported where the file system cannot
+// free a part of a file.
 func (a archive) add(name string, to int64) error {
 	all, err := a.segments(name)
 	if err != nil {
@@ -90,19 +91,19 @@ func (a archive) add(name string, to int64) error {
 	return nil
 }
 
-// newSuffix ends the name of a segment that is not complete. Each file has one of its own: the error
-// output goes into the archive while other files do.
+// newSuffix ends the name of a segment that is not complete. Its name begins with that of its file, since
+// several files can be archived at the same time.
 const newSuffix = ".new"
 
-// fill writes a segment, first under the name temp, which the next one of the file replaces. Under its
-// own name it is complete.
+// fill writes a segment under the name temp, and renames it when it is complete. A temp of a killed wrapper
+// is replaced.
 func (s segment) fill(from io.ReaderAt, temp string) error {
 	temp = filepath.Join(filepath.Dir(s.path), temp)
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
-	if err = file.Free(f, 1); err == nil { // which shows what the file system can
+	if err = file.Free(f, 1); err == nil { // fails where the file system cannot free parts of files
 		err = s.compress(f, from)
 	}
 	if err == nil {
@@ -143,7 +144,7 @@ func (a archive) trim(all []segment) {
 	}
 }
 
-// free gives back to the disk what a file holds before to, which the archive has.
+// free frees on the disk the bytes of a file before the offset to. The archive has them.
 func (a archive) free(name string, to int64) error {
 	f, err := os.OpenFile(filepath.Join(a.dir, name), os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil || to == 0 {
@@ -152,7 +153,7 @@ func (a archive) free(name string, to int64) error {
 	return errors.Join(file.Free(f, to), f.Close())
 }
 
-// open returns what a segment has from an offset on.
+// open opens a segment at an offset of its file.
 func (s segment) open(offset int64) (io.ReadCloser, error) {
 	f, err := openRegular(s.path)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// archivedLog reads a file that an agent in the mode protocol writes itself: first the archive, and then
-// the file.
+// archivedLog reads a file that an agent in the mode protocol writes itself: first its archive, and then
+// the rest in the file.
 type archivedLog struct {
 	archive archive
 	name    string // of the file, in the folder of the attempt
 	f       *os.File
-	part    io.ReadCloser // of the archive; nil while f is read
+	part    io.ReadCloser // the segment that is being read; nil while f is read
 	partEnd int64
 	offset  int64 // of the next byte, counted from the first one ever written
 	archEnd int64 // of the archive, when it was last looked at
@@ -60,7 +60,7 @@ func (l *archivedLog) Read(p []byte) (int, error) {
 			l.leave()
 		}
 		n, err := l.f.ReadAt(p, l.offset)
-		// What is not in the archive now was not freed in the file before now.
+		// A part that the archive still does not have was not yet freed in the file when it was read.
 		archived, failed := l.enter()
 		switch {
 		case failed != nil:
@@ -75,7 +75,7 @@ func (l *archivedLog) Read(p []byte) (int, error) {
 	}
 }
 
-// enter opens the part of the archive that has the next byte; it reports false if none has.
+// enter opens the segment of the archive that has the next byte, and reports whether there is one.
 func (l *archivedLog) enter() (bool, error) {
 	all, err := l.archive.segments(l.name)
 	if err != nil {

@@ -2,7 +2,7 @@ package runner
 
 import "sync"
 
-// look is what one reading of all processes showed.
+// look is the result of one reading of all processes.
 type look struct {
 	all     []process
 	carried map[int]carried // of the processes that have not ended, by pid
@@ -10,7 +10,7 @@ type look struct {
 	done    chan struct{}
 }
 
-// carried is where a process can carry a mark.
+// carried holds the two places in which a process can carry a mark.
 type carried struct {
 	environ []byte
 	limit   uint64
@@ -32,7 +32,7 @@ func (l *look) marked(mark []string) []int {
 	return found
 }
 
-// looks are the readings of this process: at most one is under way, and at most one waits for it.
+// looks are the readings by this process: at most one is under way, and at most one waits for it.
 var looks struct {
 	sync.Mutex
 	waiting *look

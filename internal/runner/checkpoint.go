@@ -13,8 +13,8 @@ import (
 	"agency/internal/protocol"
 )
 
-// checkpointFile holds all that a wrapper knows of a conversation, for the next one, which replays only
-// what the journal has after it.
+// checkpointFile holds all that a wrapper knows of a conversation. The next wrapper replays only the part of
+// the journal after it.
 const checkpointFile = "checkpoint.json"
 
 // rotateEvery is after how many bytes the journal of a conversation is rotated, and the error output of
@@ -23,11 +23,11 @@ const rotateEvery = 4 << 20
 
 // checkpoint is the content of checkpointFile. The zero value is the beginning of a conversation.
 type checkpoint struct {
-	Wire    int64           `json:"wire"`    // how much of the wire is in it
-	Intents int64           `json:"intents"` // likewise
-	Kept    int64           `json:"kept"`    // up to where of the wire the evidence is kept
-	Log     int64           `json:"log"`     // how long the readable log is
-	Lost    int64           `json:"lost"`    // of that, bytes that the disk did not take
+	Wire    int64           `json:"wire"`    // how many bytes of the wire it covers
+	Intents int64           `json:"intents"` // likewise of the intents
+	Kept    int64           `json:"kept"`    // the offset in the wire up to which the evidence is kept
+	Log     int64           `json:"log"`     // the length of the readable log
+	Lost    int64           `json:"lost"`    // bytes of that log that the disk did not take
 	Talk    json.RawMessage `json:"talk"`
 }
 
@@ -54,17 +54,17 @@ func (s *speech) rotateWhenDue() {
 	if err == nil {
 		length += intents.Size()
 	}
-	if err != nil || s.turning || length-s.rotated < rotateEvery {
+	if err != nil || s.rotates || length-s.rotated < rotateEvery {
 		return
 	}
-	s.turning, s.rotated = true, length
+	s.rotates, s.rotated = true, length
 	go s.rotate(s.offset, intents.Size())
 }
 
-// rotate takes the beginning of the journal into the archive, makes a checkpoint, and frees on the disk
-// what neither replays any more. A wrapper that is killed in between leaves an archive that has more
-// than the checkpoint, or files that have more than is needed; the next rotation continues from there.
-// On a full disk, it comes again later.
+// rotate copies the beginning of the journal to the archive, makes a checkpoint, and frees that beginning on
+// the disk, since no wrapper replays it any more. A wrapper that is killed meanwhile leaves an archive that
+// is ahead of the checkpoint, or files that are longer than they need to be; the next rotation continues
+// from there. On a full disk, a later rotation does it.
 func (s *speech) rotate(wire, intents int64) {
 	a := archive{dir: s.launch.AttemptDir, limit: s.launch.LogBytes}
 	archived := errors.Join(a.add(protocol.WireFile, wire), a.add(protocol.IntentFile, intents)) == nil
@@ -77,10 +77,10 @@ func (s *speech) rotate(wire, intents int64) {
 	killpoint.At("speech.freed")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turning = false
+	s.rotates = false
 }
 
-// writeCheckpoint keeps what is known now.
+// writeCheckpoint writes a checkpoint of the present conversation.
 func (s *speech) writeCheckpoint() error {
 	s.mu.Lock()
 	c := checkpoint{Wire: s.offset, Kept: s.kept}
@@ -101,10 +101,10 @@ func (s *speech) writeCheckpoint() error {
 	return file.WriteAtomic(filepath.Join(s.launch.AttemptDir, checkpointFile), data)
 }
 
-// shownBefore is how much of what came before a checkpoint the pane of the next wrapper shows.
+// shownBefore is how many bytes of the log before a checkpoint the next wrapper shows in its pane.
 const shownBefore = 64 << 10
 
-// showBefore shows in the pane what the readable log ends with at a checkpoint.
+// showBefore shows in the pane the end of the readable log at a checkpoint.
 func (w *wrapper) showBefore(from *checkpoint) {
 	if from.Log == 0 {
 		return

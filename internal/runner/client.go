@@ -61,7 +61,7 @@ func (c *client) network(use *agency.NetworkUse) {
 	c.change(func(u *agency.WrapperUpdate) { u.Network = use })
 }
 
-// limits sends which limits the runner has reached.
+// limits sends how the limits are enforced, and which the runner has reached.
 func (c *client) limits(use *agency.LimitUse) {
 	c.change(func(u *agency.WrapperUpdate) { u.Limits = use })
 }
@@ -261,8 +261,8 @@ func (c *client) receive(ctx context.Context, wire *wire, acked chan<- uint64) e
 // answerLimit is how long the wrapper stays to send its last answers.
 const answerLimit = 500 * time.Millisecond
 
-// answered waits until the daemon has all answers: the message that made the runner end was
-// delivered too.
+// answered waits a moment until the daemon has all answers, such as the one to the message that made the
+// runner end.
 func (c *client) answered() {
 	for begin := time.Now(); c.answering.Load() > 0 && time.Since(begin) < answerLimit; time.Sleep(time.Millisecond) {
 	}
@@ -381,14 +381,14 @@ func (c *client) answer(m message, look func() error) message {
 // fits into a message.
 const environLimit = lineLimit / 7
 
-// environ returns the environment of the runner without the token; that around its sandbox if it has
-// one.
+// environ returns the environment of the runner, or the one outside its sandbox if it has a sandbox,
+// without the token.
 func (c *client) environ() (agency.Environ, error) {
 	size, env := 0, c.launch.Env
 	switch {
 	case c.launch.Outer != nil:
 		env = c.launch.Outer
-	case c.launch.Relay != "": // that of the sandbox names another configuration
+	case c.launch.Relay != "": // the environment in the sandbox names another configuration
 		return nil, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s was replaced, and does not know the environment outside the sandbox", c.launch.RunID).
 			WithHint("start it again: agency resume --restart %s", c.launch.RunID)
 	}

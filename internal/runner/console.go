@@ -19,12 +19,12 @@ import (
 const (
 	// pasteSpan is how long a line waits for the next one of a pasted text.
 	pasteSpan = 100 * time.Millisecond
-	// lineRoom is how many bytes of a line a terminal takes; it drops what is beyond.
+	// lineRoom is how many bytes of a line a terminal takes; it drops the rest.
 	lineRoom = 4095
 )
 
-// console is the pane of a runner in the mode protocol. The runner has no terminal: the wrapper reads what
-// the user types in the pane, and says it to the runner in its protocol.
+// console is the pane of a runner in the mode protocol. Such a runner does not read a terminal, so the
+// wrapper reads what the user types in the pane, and says it to the runner in its protocol.
 type console struct {
 	speech        *speech
 	stdin, stdout *os.File    // of the pane
@@ -86,8 +86,8 @@ func (c *console) interrupt() {
 	})
 }
 
-// say says what the user typed, which typed returns under the lock of the speech. It shows in the pane why
-// that cannot be said, and that the agent has not acknowledged it.
+// say says what the user typed. It calls typed, which returns that, under the lock of the speech. It shows
+// in the pane an error, or that the agent has not acknowledged it yet.
 func (c *console) say(typed func() (agency.Saying, error)) {
 	c.speech.mu.Lock()
 	x, err := typed()

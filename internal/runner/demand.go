@@ -8,13 +8,13 @@ import (
 	"agency"
 )
 
-// demand is the end of a runner as far as it was asked for. The first request begins the grace of
-// the runner; after it, whatever of the family lives is killed.
+// demand is the state of the requests to end a runner. The first request begins the grace of the runner;
+// after the grace, all of the family that still lives is killed.
 type demand struct {
 	family *family
 	grace  time.Duration
 
-	by       agency.EndedBy   // the first that asked; empty before that
+	by       agency.EndedBy   // who or what asked first; empty before that
 	deadline time.Time        // the end of the grace
 	kill     <-chan time.Time // when to kill next
 }

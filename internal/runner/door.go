@@ -20,7 +20,7 @@ import (
 	"agency/internal/socket"
 )
 
-// doorLimit is how long a door is open for its guest, whose program may be slow to start.
+// doorLimit is how long a door waits for its guest, whose program may be slow to start.
 const doorLimit = 60 * time.Second
 
 // knockLimit is how long a guest may take from its connection to the end of its HTTP request.
@@ -84,7 +84,7 @@ func (d *doors) openAt(path string) error {
 	return nil
 }
 
-// joinedMark ends the name of a file beside a door whose guest is there, or may come back.
+// joinedMark is the suffix of a file beside a door. It shows that the guest is there, or may come back.
 const joinedMark = ".in"
 
 // reopen opens the doors of the guests that an earlier wrapper had when it was killed: the agent's own
@@ -106,19 +106,19 @@ func (d *doors) reopen() {
 	}
 }
 
-// ownFolder refuses what is not a folder of this user alone.
+// ownFolder returns an error unless dir is a folder that only this user can use.
 func ownFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("look at the folder of the door: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || socket.Owner(info) != os.Getuid() {
-		return agency.Errorf(agency.CodePermissionDenied, "%s is no folder of yours alone", dir).WithHint("remove it: rm -r -- %s", dir)
+		return agency.Errorf(agency.CodePermissionDenied, "%s is not a folder of yours alone", dir).WithHint("remove it: rm -r -- %s", dir)
 	}
 	return nil
 }
 
-// receive takes one guest at a door, and closes it.
+// receive takes one guest at a door, and then closes the door.
 func (d *doors) receive(l net.Listener, path string) {
 	var taken atomic.Bool
 	server := &http.Server{ReadHeaderTimeout: knockLimit, ConnContext: d.withPeer}
@@ -134,7 +134,7 @@ func (d *doors) receive(l net.Listener, path string) {
 		}
 		conn, err := websocket.Accept(out, r, nil)
 		if err != nil {
-			return // it was told
+			return // Accept has answered
 		}
 		if taken.Swap(true) {
 			_ = conn.Close(websocket.StatusTryAgainLater, "another terminal came first")
@@ -160,9 +160,9 @@ func (d *doors) withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, d.checkGuest(conn))
 }
 
-// checkGuest refuses the processes of other users, and those of runs: the door is for the user. A
-// process of a run that hides its mark still descends from one with a mark, unless it is a window of the
-// tmux server, which any run may have started.
+// checkGuest refuses the processes of other users, and those of runs: the door is for the user. A process
+// of a run that hides its mark still has an ancestor with the mark. The ancestors of a program in a tmux
+// window count only up to the tmux server, which any run may have started.
 func (d *doors) checkGuest(conn net.Conn) error {
 	peer, err := socket.PeerOf(conn)
 	switch {

@@ -12,14 +12,14 @@ import (
 // stderrFile is the error output of an agent in the mode protocol, which the agent writes itself.
 const stderrFile = logsDir + "/" + stderrLog
 
-// errorOutput keeps the error output of an agent from taking ever more of the disk: its beginning goes
-// into the archive. A wrapper that is killed in between leaves a file that has more than it needs to; the
-// next time continues from there.
+// errorOutput limits how much of the disk the error output of an agent takes: it moves the beginning into
+// the archive. A wrapper that is killed meanwhile leaves a file that is longer than it needs to be; the next
+// move continues from there.
 type errorOutput struct {
 	archive archive
 	busy    atomic.Bool // guards the others
-	kept    int64       // how much of it the archive has
-	next    int64       // how long it is when more goes into the archive
+	kept    int64       // how much of the output the archive has
+	next    int64       // the length at which more goes into the archive
 }
 
 func openErrorOutput(a archive) (*errorOutput, error) {
@@ -35,7 +35,7 @@ func openErrorOutput(a archive) (*errorOutput, error) {
 	return e, nil
 }
 
-// bound begins to take the beginning of the error output into the archive when enough was added to it.
+// bound begins to move the beginning of the error output into the archive when enough was added.
 func (e *errorOutput) bound() {
 	info, err := os.Lstat(filepath.Join(e.archive.dir, stderrFile))
 	if err != nil || !e.busy.CompareAndSwap(false, true) {
@@ -51,8 +51,7 @@ func (e *errorOutput) bound() {
 	e.busy.Store(false)
 }
 
-// shorten takes all that is before an offset into the archive, and frees it on the disk. On a full disk,
-// it comes again later.
+// shorten moves the first size bytes into the archive. On a full disk, a later call does it.
 func (e *errorOutput) shorten(size int64) {
 	defer e.busy.Store(false)
 	if e.archive.add(stderrFile, size) == nil {

@@ -20,14 +20,14 @@ const (
 	mostGuests   = 8
 	mostPending  = 256              // requests of a guest without a reply
 	guestFrame   = lineLimit        // bytes of a frame of a guest
-	guestBehind  = 4 << 20          // bytes that wait for a guest, before one more line
+	guestBehind  = 4 << 20          // bytes that wait for a guest; one with more must leave
 	guestWrite   = 30 * time.Second // for a guest to take a frame
 	guestNoInput = 5 * time.Millisecond
 )
 
 // guest is the agent's own terminal, as one more client of the agent: its frames go to the runner with
-// those of agency, and what the runner says goes to it too. It never blocks either: what is too much
-// for it ends it.
+// those of agency, and the runner's messages go to it too. It blocks neither agency nor the runner: a guest
+// that is too slow must leave.
 type guest struct {
 	conn *websocket.Conn
 	name string        // begins the ids of its requests
@@ -38,9 +38,9 @@ type guest struct {
 	said    int
 	pending map[string]waiting // requests, by their ids at the program
 	asked   map[string]bool    // requests of the program that it has, by their numbers
-	joined  bool               // it is told of the conversation
+	joined  bool               // it gets the messages of the runner
 	queue   [][]byte
-	behind  int // bytes that it was not given yet
+	behind  int // bytes that wait for it
 	left    bool
 }
 
@@ -87,7 +87,7 @@ func (g *guest) leave() {
 	}
 }
 
-// readFrom takes what a guest says until it leaves. The error is why it must.
+// readFrom takes what a guest says until it leaves. It returns an error for a guest that must leave.
 func (s *speech) readFrom(g *guest) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -102,9 +102,9 @@ func (s *speech) readFrom(g *guest) error {
 		kind, frame, err := g.conn.Read(ctx)
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // it left, or was told why it must
+			return nil //nolint:nilerr // it left, or this end closed the connection
 		case kind != websocket.MessageText:
-			return errors.New("a frame that is no text")
+			return errors.New("a frame that is not text")
 		}
 		for begin := time.Now(); ; {
 			passed, err := s.passOn(g, frame, time.Since(begin) > roomLimit)
@@ -114,7 +114,7 @@ func (s *speech) readFrom(g *guest) error {
 			if passed {
 				break
 			}
-			select { // without the lock: others have turns
+			select { // without the lock, so that others get it
 			case <-time.After(guestNoInput):
 			case <-g.gone:
 				return nil
@@ -123,8 +123,8 @@ func (s *speech) readFrom(g *guest) error {
 	}
 }
 
-// passOn gives a frame of a guest to the runner. It returns false while the runner has no room for it,
-// unless this is the last time.
+// passOn gives a frame of a guest to the runner. It returns false while the runner has no room for it; with
+// last, it refuses the frame instead.
 func (s *speech) passOn(g *guest, frame []byte, last bool) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *speech) tell(line []byte) {
 		for _, g := range s.guests {
 			if w, ok := g.pending[told.Replies]; ok {
 				delete(g.pending, told.Replies)
-				if w.joins { // from here on, and what it is asked comes again
+				if w.joins { // the reply has the conversation so far, and the open requests come again
 					g.joined, g.asked = true, map[string]bool{}
 				}
 				g.give(speaks.Reply(line, w.request))
@@ -201,7 +201,7 @@ func (s *speech) tell(line []byte) {
 			continue
 		case told.Asks != "":
 			if len(g.asked) == mostPending {
-				continue // which agency answers
+				continue // agency answers that request
 			}
 			g.asked[told.Asks] = true
 		}
@@ -210,8 +210,8 @@ func (s *speech) tell(line []byte) {
 	}
 }
 
-// tooLong refuses what the runner may have replied to with a line that was too long: what comes when a
-// guest joins holds the whole conversation. The caller holds the lock.
+// tooLong refuses the requests to which a line that was too long may be the reply: those of guests to join,
+// since that reply holds the whole conversation. The caller holds the lock.
 func (s *speech) tooLong(speaks *protocol.Guests) {
 	for _, g := range s.guests {
 		for id, w := range g.pending {
@@ -223,7 +223,7 @@ func (s *speech) tooLong(speaks *protocol.Guests) {
 	}
 }
 
-// give queues a frame for a guest; one that is too far behind must leave. The caller holds the lock of
+// give queues a frame for a guest; a guest that is too far behind must leave. The caller holds the lock of
 // the speech, and does not change the frame afterwards.
 func (g *guest) give(frame []byte) {
 	switch {

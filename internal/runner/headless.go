@@ -5,8 +5,7 @@ import (
 	"os"
 )
 
-// pipeBuffer is how much of a stream is read at once, and the pipe size that the kernel is asked
-// for.
+// pipeBuffer is the size of a pipe that the wrapper asks the kernel for.
 const pipeBuffer = 1 << 20
 
 // startHeadless starts the runner with two pipes, in a session without a terminal.

@@ -15,13 +15,13 @@ import (
 	"agency/internal/file"
 )
 
-// heldFile holds the exit status of a runner in the mode protocol. Such a runner outlives a wrapper
-// that is killed, and the next wrapper is not its parent, so a holder waits for it: a process that
-// does nothing else, but for keeping the listeners of its network.
+// heldFile holds the exit status of a runner in the mode protocol. Such a runner outlives a wrapper that
+// is killed, and the next wrapper is not its parent. So a holder waits for it: a process that does only
+// this, and keeps the listeners of the runner's network.
 const heldFile = "held.json"
 
-// heldToken is the variable with the token of the attempt in the environment of a holder, for the next
-// wrapper. The runner does not get it: in a sandbox it has no token at all.
+// heldToken is the variable of a holder that has the token of the attempt, for the next wrapper. The holder
+// removes it from the environment of the runner, which in a sandbox has no token at all.
 const heldToken = "AGENCY_HELD_TOKEN" //nolint:gosec // its name, not its value
 
 // held is the content of heldFile.
@@ -29,9 +29,9 @@ type held struct {
 	Status unix.WaitStatus `json:"wait_status"`
 }
 
-// Hold runs a program with the files of this process, waits for its end, leaves the exit status in
-// the folder of the attempt and returns it. Signals that mean to end the program go to the program
-// itself, and the holder stays until that has ended.
+// Hold runs a program with the files of this process, waits for its end, writes the exit status into the
+// folder of the attempt and returns it. It ignores the signals that end a program: the wrapper sends them
+// to the program too, and the holder stays until the program has ended.
 func Hold(attemptDir string, argv []string) int {
 	// Notify and not Ignore: the program would inherit an ignored signal.
 	signals := make(chan os.Signal, 8)
@@ -72,7 +72,7 @@ func Hold(attemptDir string, argv []string) int {
 	}
 }
 
-// readHeld returns the exit status that a holder left; false without one.
+// readHeld returns the exit status that a holder wrote; false when it wrote none.
 func readHeld(attemptDir string) (unix.WaitStatus, bool) {
 	h, err := readRecord[held](filepath.Join(attemptDir, heldFile))
 	if err != nil || h == nil {

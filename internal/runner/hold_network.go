@@ -19,17 +19,17 @@ import (
 
 // A runner in the mode protocol outlives a wrapper that is killed, and with it the proxy. So its
 // holder keeps the listeners of its sandbox's network, and gives duplicates of them to each wrapper
-// that asks. What connects while there is none waits until the next one accepts it.
+// that asks. A connection that comes without a wrapper waits until the next wrapper accepts it.
 
-// The socket on which a holder is asked. It is a file in a folder that no sandbox has: the name of a
-// socket without a file would be found by every agent that has the network of the machine.
+// The socket by which wrappers ask a holder. It is a file in a folder that no sandbox has. An abstract
+// socket could be reached by every agent that has the network of the machine.
 const (
 	heldFolder = "wrapper" // that of the heartbeat
 	heldSocket = "network.sock"
 )
 
-// heldNetwork is the number of the open file by which a holder gets that socket, if its program has a
-// network to hold. The program gets another socket in its place.
+// heldNetwork is the number of the open file by which a holder inherits that socket, if its program has a
+// network to hold. The program gets another socket under this number.
 const heldNetwork = 3
 
 // passLimit is how long a wrapper may take to read what a holder gives it.
@@ -50,7 +50,7 @@ func (n *network) connectHeld(attr *syscall.ProcAttr) (done func(started bool), 
 	}, nil
 }
 
-// listenHeld opens the socket on which a holder is to be asked.
+// listenHeld opens the socket by which wrappers will ask a holder.
 func listenHeld(attemptDir string) (*os.File, error) {
 	folder := filepath.Join(attemptDir, heldFolder)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -64,10 +64,10 @@ func listenHeld(attemptDir string) (*os.File, error) {
 	return l.File()
 }
 
-// removeHeld removes the socket on which a holder was asked, if it is there.
+// removeHeld removes the socket of a holder, if it is there.
 func removeHeld(attemptDir string) { _ = os.Remove(filepath.Join(attemptDir, heldFolder, heldSocket)) }
 
-// serveHeld serves what the sandbox of a held runner listens on, when the holder has it.
+// serveHeld serves the listeners of a runner's sandbox, once the holder has them.
 func (n *network) serveHeld() {
 	listeners, err := askHolder(n.launch.AttemptDir)
 	switch {
@@ -110,17 +110,17 @@ func (n *network) end() {
 	}
 }
 
-// inherited reports whether this process got an open file from the one that started it: all that it
-// opens itself is closed in its children.
+// inherited reports whether this process inherited an open file with this number. A file that it opened
+// itself has the flag FD_CLOEXEC.
 func inherited(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
-// programFiles returns the first files for the program of a holder; it inherits later ones, the ports of
-// a container. given is called when the program has them: the holder keeps neither its input open nor
-// its output. With a network to hold, the program gets a socket for its listeners in the place of the
-// holder's, and given keeps what it passes.
+// programFiles returns the first files for the program of a holder; the program inherits the later ones,
+// the ports of a container. The holder calls given when the program has them. given closes the input and
+// output of the holder. With a network to hold, the program gets a socket by which its sandbox passes the
+// listeners, and given begins to keep these.
 func programFiles() (files []uintptr, given func(), err error) {
 	files = []uintptr{0, 1, 2}
 	keep := func() {}
@@ -148,11 +148,11 @@ func programFiles() (files []uintptr, given func(), err error) {
 	}, nil
 }
 
-// keepListeners takes what a sandbox passes, and gives it to each process of this user that connects.
-// What connected before waits until the sandbox has passed it.
+// keepListeners receives the listeners that a sandbox passes, and gives them to each process of this user
+// that connects. A process that connects earlier waits for them.
 func keepListeners(own *os.File, l net.Listener) {
 	files, err := receiveFiles(own)
-	if err != nil { // it has ended: so does all that waits
+	if err != nil { // the sandbox has ended; closing ends the wait of each process that connected
 		_ = l.Close()
 		return
 	}

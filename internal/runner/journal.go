@@ -2,8 +2,8 @@ package runner
 
 import "io"
 
-// journal writes lines to a file. When the disk took only a part of one, the next line ends it so that
-// it is no JSON: what it said never reached the agent.
+// journal writes lines of JSON to a file. When the disk took only a part of a line, the next line first ends
+// that part so that it is not valid JSON: the agent never got that message.
 type journal struct {
 	to   io.Writer
 	torn bool // the file ends within a line

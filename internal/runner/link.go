@@ -151,8 +151,8 @@ func (l *Link) Keys(ctx context.Context, keys string, look Look) error {
 	return errorOf(l.typing(ctx, message{Kind: kindKeys, Text: keys}, look))
 }
 
-// typing makes the wrapper type, which requests each look. A wrapper of a version that requests
-// none is not asked to type.
+// typing asks the wrapper to type. The wrapper requests each look. A wrapper of a version that does not is
+// refused.
 func (l *Link) typing(ctx context.Context, m message, look Look) (message, error) {
 	if err := l.awaitWelcome(ctx); err != nil {
 		return message{}, err
@@ -167,10 +167,10 @@ func (l *Link) typing(ctx context.Context, m message, look Look) (message, error
 // lookVersion is the version since which a wrapper asks for a look before it types.
 const lookVersion = 2
 
-// Say says something to the runner in its own protocol, and returns how far it got: taken, or
-// written and not acknowledged yet. The error is E_INVALID_STATE when the runner has ended, and for
-// an answer to a request that is over; E_USAGE for a reply that does not fit its request. When ctx
-// ends before the answer, it may still have been said: say it again with the same id.
+// Say says something to the runner in its own protocol, and returns how far that got: taken, or written
+// and not acknowledged yet. The error is E_INVALID_STATE when the runner has ended, and for an answer to a
+// request that is over; E_USAGE for a reply that does not fit its request. When ctx ends first, it may
+// still have been said: say it again with the same id.
 func (l *Link) Say(ctx context.Context, s agency.Saying) (agency.Delivery, error) {
 	return delivered(l.ask(ctx, message{Kind: kindSay, Say: &s}, nil))
 }
@@ -204,7 +204,7 @@ func (l *Link) Allow(ctx context.Context, entries []string) error {
 	return errorOf(l.ask(ctx, message{Kind: kindAllow, Hosts: entries}, nil))
 }
 
-// Door has the wrapper open a door for the agent's own terminal. The error is E_INVALID_STATE when the
+// Door makes the wrapper open a door for the agent's own terminal. The error is E_INVALID_STATE when the
 // wrapper is too old, or no terminal can join now.
 func (l *Link) Door(ctx context.Context) (agency.Door, error) {
 	if err := l.awaitWelcome(ctx); err != nil {

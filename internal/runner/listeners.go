@@ -11,7 +11,7 @@ import (
 	"agency/internal/socket"
 )
 
-// The listeners of a sandbox's network are passed as open files, with one byte, by sockets.
+// A sandbox passes the listeners of its network through a socket, as open files in one message.
 
 // mostListeners is how many listeners a sandbox may pass.
 const mostListeners = 64
@@ -24,7 +24,7 @@ func passingPair() (own, theirs *os.File, err error) {
 	return own, theirs, nil
 }
 
-// receiveListeners returns the listeners that come by a socket. It closes the socket.
+// receiveListeners returns the listeners that are passed through a socket. It closes the socket.
 func receiveListeners(own *os.File) ([]net.Listener, error) {
 	files, err := receiveFiles(own)
 	if err != nil {
@@ -33,8 +33,8 @@ func receiveListeners(own *os.File) ([]net.Listener, error) {
 	return listenersOf(files)
 }
 
-// receiveFiles returns the open files that come by a socket, and closes the socket. The error is
-// io.EOF when its other end is closed without any.
+// receiveFiles returns the open files that are passed through a socket, and closes the socket. The error is
+// io.EOF when the other end closes without passing any.
 func receiveFiles(own *os.File) ([]int, error) {
 	conn, err := net.FileConn(own)
 	_ = own.Close()
@@ -74,7 +74,7 @@ func filesFrom(conn net.Conn) ([]int, error) {
 	return files, nil
 }
 
-// listenersOf returns listeners that are open files, in their place.
+// listenersOf returns the listeners that these open files are. It closes the files.
 func listenersOf(files []int) ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, fd := range files {

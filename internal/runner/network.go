@@ -8,7 +8,7 @@ import (
 	"agency"
 )
 
-// Proxy passes on what a runner in a sandbox sends to the hosts that it may reach.
+// Proxy forwards what a runner in a sandbox sends to the hosts that it may reach.
 type Proxy interface {
 	// Serve serves the listeners of the sandbox, in the order in which it opened them, until they
 	// fail.
@@ -18,7 +18,7 @@ type Proxy interface {
 	Allow(entries []string)
 	// Continue adds the hosts and the refusals of an earlier proxy of the runner to its own.
 	Continue(before agency.NetworkUse)
-	// Broken records why the runner reaches nothing any more.
+	// Broken records why the runner cannot reach any host any more.
 	Broken(err error)
 }
 

@@ -18,10 +18,10 @@ type output struct {
 	logs    *logs // nil until they exist
 	pane    *pane // of a headless runner
 	copiers []*copier
-	bytes   atomic.Int64  // seen so far
-	last    atomic.Int64  // when, in nanoseconds of the Unix era
-	came    chan struct{} // holds a token when last is newer than the daemon knows
-	lost    atomic.Int64  // of those, missing in the merged log
+	bytes   atomic.Int64  // how many were seen so far
+	lost    atomic.Int64  // how many of them are missing in the merged log
+	last    atomic.Int64  // when the last ones were seen, in nanoseconds of the Unix era
+	came    chan struct{} // holds a token when the daemon does not know last yet
 	// progress detects new content in it.
 	progress *progress
 }
@@ -42,7 +42,7 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 		o.progress.see(p, now)
 		select {
 		case o.came <- struct{}{}:
-		default: // the client is to report it already
+		default: // the client has not taken the previous token yet
 		}
 	})
 	return nil
@@ -63,7 +63,7 @@ func (o *output) drain(alone bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	// What is not readable any more was read while taking was set.
+	// A copier sets taking before it reads, so output is always either readable or being taken.
 	taking := func(c *copier) bool { return alone && !c.ended() && c.readable() || c.taking.Load() }
 	for time.Since(begin) < takeLimit && slices.ContainsFunc(o.copiers, taking) {
 		time.Sleep(time.Millisecond)

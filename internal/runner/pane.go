@@ -17,8 +17,8 @@ const (
 	paneLimit = 500 * time.Millisecond
 )
 
-// pane shows the output of a headless runner. A slow terminal never slows the runner: what it
-// cannot take is skipped there, and is in the logs.
+// pane shows the output of a runner without a terminal. A slow pane never slows the runner: it skips output,
+// which the logs have.
 type pane struct {
 	w       io.Writer
 	mu      sync.Mutex
@@ -62,7 +62,7 @@ func (p *pane) run() {
 		if len(writing) == 0 && skipped == 0 {
 			return
 		}
-		// A pane that is gone takes nothing, which does not affect the runner.
+		// The error of a pane that is gone does not affect the runner.
 		_, _ = p.w.Write(writing)
 		if skipped > 0 {
 			_, _ = fmt.Fprintf(p.w, "\n[agency: %d bytes not shown here, the logs have them]\n", skipped)

@@ -16,8 +16,8 @@ import (
 	"agency/internal/protocol"
 )
 
-// createWire creates the file of what the agent says. It is there before the logs are: readers of the
-// error output know by it that the agent writes that itself.
+// createWire creates the file into which the agent writes its messages, before the logs exist. From this
+// file, readers of the error output know that the agent writes that output itself.
 func createWire(attemptDir string) error {
 	f, err := os.OpenFile(filepath.Join(attemptDir, protocol.WireFile), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -65,8 +65,8 @@ func (w *wrapper) startProtocol() (int, error) {
 	return w.fork(files, append(w.environ(), heldToken+"="+w.launch.Token), false)
 }
 
-// openSpeech opens the conversation with the runner, and what the user and guests take part in it by. It
-// continues after a checkpoint.
+// openSpeech opens the conversation with the runner after a checkpoint, and the ways by which the user and
+// guests take part in it.
 func (w *wrapper) openSpeech(from *checkpoint) (err error) {
 	if w.speech, err = openSpeech(&w.launch, w.speaker, w.out, from); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (w *wrapper) awaitSpeech(code agency.Code) (*speech, error) {
 	return w.speech, nil
 }
 
-// converse begins the conversation with the runner, and continues it with guests of an earlier wrapper and
-// with what the user types in the pane. A runner with which no conversation can begin ends.
+// converse begins the conversation with the runner, lets the guests of an earlier wrapper come back, and
+// says what the user types in the pane. When the conversation cannot begin, it ends the runner.
 func (w *wrapper) converse() {
 	failed := w.speech.begin()
 	switch {

@@ -66,7 +66,8 @@ func readLaunch(path string) (agency.Launch, error) {
 	return launch, nil
 }
 
-// readEndNote returns why a runner ended, as far as what carried it has left word; empty otherwise.
+// readEndNote returns the note about the end of a runner that its container or its conversation left; empty
+// without one.
 func readEndNote(attemptDir string) (note agency.EndNote) {
 	data, err := file.ReadRegular(filepath.Join(attemptDir, agency.EndNoteFile), recordLimit)
 	if err != nil || decodeStrict(data, &note) != nil {

@@ -10,14 +10,14 @@ import (
 	"agency/internal/socket"
 )
 
-// Relay passes on what a runner in a sandbox asks of the daemon.
+// Relay passes the requests of a runner in a sandbox to the daemon.
 type Relay interface {
-	// Serve answers what connects to a listener, until that fails.
+	// Serve answers the requests on a listener, until the listener fails.
 	Serve(l net.Listener)
 }
 
-// serveRelay serves the requests of a runner in a sandbox from here on. folder is in the sandbox and
-// holds the socket, so a wrapper that adopts a runner makes the socket of a killed wrapper again.
+// serveRelay begins to serve the requests of a runner in a sandbox, on a socket in folder, which the sandbox
+// has. A wrapper that adopts a runner replaces the socket of the killed wrapper.
 func serveRelay(relay Relay, folder string) error {
 	l, err := socket.Listen(folder, agency.RelaySocket)
 	if err != nil {

@@ -55,7 +55,7 @@ func RunCheck(ctx context.Context, marked []string, c agency.SetupCommand, servi
 	return verdict, reason, nil
 }
 
-// runToEnd runs a program that prepares or checks a worktree; of says which. The verdict is empty
+// runToEnd runs a program that prepares or checks a worktree; of is "setup" or "check". The verdict is empty
 // if ctx ended first. failed is why the program did not succeed.
 func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCommand, serving Serving, network *setupNetwork) (verdict agency.Verdict, failed, err error) {
 	log, err := os.OpenFile(s.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
@@ -115,9 +115,9 @@ func runToEnd(ctx context.Context, of string, marked []string, s agency.SetupCom
 	return verdict, failed, errors.Join(endErr, out.close())
 }
 
-// Marked gives this process a mark and becomes the program of argv, so that the program starts
-// nothing without the mark. If it cannot, it writes why to the file 4 and returns an exit status. A
-// file 3 is the program's.
+// Marked gives this process a mark and becomes the program of argv, so that all that the program starts has
+// the mark. If it cannot, it writes the reason to file 4 and returns an exit status. The program inherits
+// file 3.
 func Marked(mark string, argv []string) int {
 	const why = 4
 	unix.CloseOnExec(why)
@@ -127,8 +127,8 @@ func Marked(mark string, argv []string) int {
 	return codeNotExecutable
 }
 
-// sentSignals are those by which a program does not end itself, but something else ends it, such as
-// the user, or the kernel when memory is short. They prove nothing about the files that it checked.
+// sentSignals are the signals by which something else ends a program, such as the user, or the kernel when
+// memory is short. Such an end proves nothing about the files that the program checked.
 var sentSignals = []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
 // programVerdict returns the verdict on a program by the error of its end, and what was wrong with

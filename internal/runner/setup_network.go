@@ -9,12 +9,12 @@ import (
 	"agency/internal/plain"
 )
 
-// setupNetwork is the way out of a setup in a sandbox with a proxy. Without a proxy it does nothing.
+// setupNetwork is the network of a setup in a sandbox with a proxy. Without a proxy it does nothing.
 type setupNetwork struct {
 	proxy Proxy
 
-	own, theirs *os.File            // by which the setup passes its listeners
-	listeners   chan []net.Listener // holds what the sandbox passed, when it has ended or passed it
+	own, theirs *os.File            // the two ends by which the setup passes its listeners
+	listeners   chan []net.Listener // gets the listeners, or none when the sandbox ended without passing any
 	served      chan struct{}       // closed when the proxy has ended
 }
 
@@ -43,8 +43,8 @@ func (n *setupNetwork) serve() {
 	}()
 }
 
-// end ends the proxy of a setup whose processes have ended, notes each host that it was refused, and
-// tells what it used.
+// end ends the proxy of a setup whose processes have ended. It notes each host that was refused, and calls
+// used with all that the setup did with its network.
 func (n *setupNetwork) end(note func(text string), used func(agency.NetworkUse)) {
 	if n.proxy == nil {
 		return

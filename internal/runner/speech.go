@@ -24,8 +24,8 @@ import (
 
 // Times of a conversation in an agent's own protocol.
 const (
-	wireRescan = 2 * time.Second        // between looks at what came, in case that the kernel did not tell
-	wireActive = 5 * time.Millisecond   // where it cannot tell, while more is about to come
+	wireRescan = 2 * time.Second        // between looks at the wire, in case that the kernel missed a write
+	wireActive = 5 * time.Millisecond   // likewise without a watcher, while the agent is about to write
 	wireRest   = 100 * time.Millisecond // likewise, while the agent rests, or waits for an answer
 	takenLimit = 5 * time.Second        // for the agent to acknowledge what was said
 	roomLimit  = 10 * time.Second       // for the agent to read what was written before
@@ -37,7 +37,7 @@ const (
 	wireBuffer = 64 << 10
 	// refusalRoom is more than the largest refusal.
 	refusalRoom = 4 << 10
-	wireStep    = 1 << 20 // how much is read before others have a turn
+	wireStep    = 1 << 20 // how much is read before other goroutines get the lock
 	// journalLimit is how much of an intent file is read: what was said to an agent in its life.
 	journalLimit = 256 << 20
 )
@@ -50,20 +50,20 @@ type Speaker struct {
 	Kept func() int64
 }
 
-// speech speaks with a runner in its own protocol. The runner writes its side into a file by itself,
-// and reads ours from a FIFO that is never closed, so it continues without a wrapper. What the wrapper
-// writes stands in another file before. From the two files the next wrapper knows all that this one
-// knows.
+// speech speaks with a runner in its own protocol. The runner itself writes its messages into a file, the
+// wire, and reads those of agency from a FIFO that is never closed. So it continues without a wrapper. The
+// wrapper records each message in another file, the intents, before it writes the message to the FIFO.
+// From the two files the next wrapper learns all that this one knows.
 type speech struct {
 	launch  *agency.Launch
 	out     *output
 	speaker *Speaker
-	input   *os.File // our end of the FIFO
+	input   *os.File // the FIFO
 	wire    *os.File
 	intents *os.File
 	journal journal       // writes to intents
 	over    chan struct{} // closed when the runner has ended
-	done    chan struct{} // closed when all that came is read
+	done    chan struct{} // closed when the wire is read to its end
 	poke    chan struct{} // holds a token when something was said
 	errors  *errorOutput
 
@@ -74,9 +74,9 @@ type speech struct {
 	spoken  time.Time     // when something was last written to the agent
 	offset  int64         // of the next line of the wire
 	kept    int64         // up to where the evidence is kept
-	settled bool          // what an earlier wrapper may not have written is said again
+	settled bool          // what an earlier wrapper may not have written was said again
 	rotated int64         // how long the journal was when it was last rotated
-	turning bool          // it is being rotated
+	rotates bool          // the journal is being rotated
 	changed chan struct{} // closed and replaced when the talk changed
 	guests  []*guest
 }
@@ -121,7 +121,7 @@ func openSpeech(launch *agency.Launch, speaker *Speaker, out *output, from *chec
 	return s, nil
 }
 
-// openIntents opens what was said, and returns what is there after an offset.
+// openIntents opens the file of the intents, and returns those after an offset.
 func (s *speech) openIntents(path string, from int64) ([]protocol.Intent, error) {
 	var err error
 	if s.intents, err = os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600); err != nil {
@@ -143,10 +143,10 @@ func (s *speech) replay(intents []protocol.Intent) error {
 		}
 		s.show(s.talk.Intend(i))
 	}
-	return s.readTo(-1) // before anything is taken as unproven
+	return s.readTo(-1) // what the runner wrote may prove that it got the last intents
 }
 
-// run reads what comes until the runner has ended and all is read.
+// run reads the wire until the runner has ended and all is read.
 func (s *speech) run() {
 	defer close(s.done)
 	events, watched := s.watch()
@@ -173,7 +173,7 @@ func (s *speech) run() {
 		case over && !came || err != nil:
 			return
 		case came:
-			continue // more may be there
+			continue // the wire may have more
 		}
 		select {
 		case <-events:
@@ -184,8 +184,8 @@ func (s *speech) run() {
 	}
 }
 
-// watch has the kernel tell when the runner writes. The watcher is nil when the user's programs hold
-// all watchers that the kernel gives.
+// watch returns a channel with an event for each write of the runner. The watcher is nil when the user's
+// programs hold all watchers that the kernel gives.
 func (s *speech) watch() (<-chan fsnotify.Event, *fsnotify.Watcher) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -223,7 +223,8 @@ func (s *speech) readTo(end int64) error {
 // read returns how much of the wire is read. The caller holds the lock.
 func (s *speech) read() int64 { return s.offset + int64(s.lines.Pending()) }
 
-// hear takes what came: the evidence that is not kept yet, and what people read.
+// hear reads new bytes of the wire: it keeps the evidence in them, shows their text, and passes them on to
+// guests. The caller holds the lock.
 func (s *speech) hear(p []byte) {
 	var evidence []agency.Evidence
 	s.lines.Add(p, func(line []byte, length int) {
@@ -255,7 +256,7 @@ func (s *speech) notify() {
 	s.changed = make(chan struct{})
 }
 
-// show adds to the readable journal, in the log and in the pane.
+// show shows a text of the conversation in the readable log and in the pane.
 func (s *speech) show(text string) {
 	if text == "" {
 		return
@@ -299,7 +300,7 @@ func (s *speech) begin() *agency.EndNote {
 	return nil
 }
 
-// greet says what begins a conversation, unless it was said. From then on the agent may be told anything.
+// greet says what begins a conversation, unless it was said. From then on, agency may say anything else.
 func (s *speech) greet() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +320,7 @@ func (s *speech) repeat() error {
 	if len(unproven) == 0 {
 		return nil
 	}
-	// What the program has read by the second reply without a word about it was never written.
+	// The program replies in order. What it has not mentioned by its second reply was never written to it.
 	for range 2 {
 		s.mu.Lock()
 		look, ok := s.talk.Look(uuid.NewString())
@@ -344,7 +345,7 @@ func (s *speech) repeat() error {
 	return err
 }
 
-// opening returns the first message of the attempt, which has the same id in every wrapper.
+// opening returns the first message of the attempt. Its id is the same in every wrapper.
 func (s *speech) opening() agency.Saying {
 	id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "agency:%s/%d", s.launch.RunID, s.launch.Attempt)).String()
 	return agency.Saying{Kind: agency.SaysMessage, ID: id, Text: s.launch.Opening, Files: s.launch.OpeningFiles, By: "agency"}
@@ -399,21 +400,21 @@ func (s *speech) write(frame []byte) error {
 	return nil
 }
 
-// refuse says to the agent which of its requests agency does not know, as far as the agent reads its
-// input. The caller holds the lock.
+// refuse tells the agent which of its requests agency does not know, as long as its input has room. The
+// caller holds the lock.
 func (s *speech) refuse() {
 	if !s.settled {
 		return
 	}
 	for _, x := range s.talk.Refusals() {
 		if s.room(refusalRoom, 0) != nil || s.intend(x) != nil {
-			return // the next look says it again
+			return // the next turn of run says it again
 		}
 	}
 }
 
-// room waits until the FIFO has room for a frame, at most for limit: a half frame, written by a wrapper that is killed
-// then, would end the agent.
+// room waits until the FIFO has room for a whole frame, at most for limit. Otherwise a wrapper that is
+// killed while it writes could leave half a frame there, which would end the agent.
 func (s *speech) room(size int, limit time.Duration) error {
 	total := pipeSize(s.input)
 	if size > total {
@@ -457,8 +458,8 @@ func (s *speech) await(limit time.Duration, ok func() bool) bool {
 	}
 }
 
-// opened reports whether the first message of the attempt was said, if there is one, and what an earlier
-// wrapper may not have written: no other may come before these. The caller holds the lock.
+// opened reports whether the first message of the attempt was said, if it has one, and all that an earlier
+// wrapper may not have written. Nothing else may be said before that. The caller holds the lock.
 func (s *speech) opened() bool {
 	return s.settled && s.talk.Greeted() && (s.launch.Opening == "" || s.talk.Forgot() || s.talk.Knows(s.opening()))
 }
@@ -473,7 +474,7 @@ func (s *speech) ended() bool {
 	}
 }
 
-// finish reads the rest of what came from a runner that has ended, and ends all guests.
+// finish reads the rest of the wire after the runner has ended, and makes all guests leave.
 func (s *speech) finish() {
 	close(s.over)
 	select {
@@ -487,8 +488,8 @@ func (s *speech) finish() {
 	}
 }
 
-// say says something to the runner in its own protocol, and waits for the receipt. It does not say again
-// what was said before with the same id.
+// say says something to the runner in its own protocol, and waits until the runner acknowledges it. It
+// says nothing twice with the same id.
 func (s *speech) say(x *agency.Saying) (agency.Delivery, error) {
 	none := agency.Delivery{Effect: agency.EffectNone}
 	switch {

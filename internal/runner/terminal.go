@@ -155,8 +155,8 @@ func (t *terminal) resize() {
 	_ = pty.Setsize(t.master, size)
 }
 
-// runnerEnded closes the wrapper's own handle on the runner's side. While it was open, a runner
-// that closes its terminal and opens it again later did not appear to have ended.
+// runnerEnded closes the wrapper's own handle on the runner's side. It stays open until then so that a
+// runner that closes its terminal, and opens it again later, does not appear to have ended.
 func (t *terminal) runnerEnded() {
 	t.ended.Store(true)
 	_ = t.slave.Close()

@@ -141,7 +141,7 @@ func leftBehind(of Remains, serving Serving) ([]int, error) {
 	case alive:
 		roots = append(roots, of.Root.PID)
 	}
-	var dying []int // the wrapper, whose threads end one after the other
+	var dying []int // the wrapper, if it has not ended completely yet
 	for _, p := range all {
 		if p.pid == of.Wrapper.PID && p.start == of.Wrapper.StartTicks {
 			dying = append(dying, p.pid)

@@ -14,26 +14,26 @@ import (
 	"agency/internal/killpoint"
 )
 
-// useFile holds what a runner in the mode protocol did with its network, for the next wrapper. It is
-// in the folder of the heartbeat: no daemon watches that.
+// useFile holds what a runner in the mode protocol did with its network, for the next wrapper. It is in the
+// folder of the heartbeat, which the daemon does not watch.
 const useFile = "wrapper/network.json"
 
 // useLimit is how much of useFile is read.
 const useLimit = 1 << 20
 
-// useEvery is how often a refusal that is known already is counted in useFile, at most.
+// useEvery is the least time between two writes of useFile that only count known refusals.
 const useEvery = 100 * time.Millisecond
 
-// keptUse writes useFile. A nil one writes nothing.
+// keptUse writes useFile. A nil keptUse writes nothing.
 type keptUse struct {
 	path string
 	use  func() agency.NetworkUse
 
 	mu  sync.Mutex
-	due *time.Timer // writes soon; nil when nothing is to be written
+	due *time.Timer // calls write; nil when no write is due
 }
 
-// write writes what was used. On a disk that does not take it, it tries again.
+// write writes the file now. When the disk does not take it, it tries again later.
 func (k *keptUse) write() {
 	if k == nil {
 		return
@@ -81,8 +81,8 @@ func readUse(attemptDir string) (*agency.NetworkUse, error) {
 	return use, nil
 }
 
-// keep keeps from now on, for the next wrapper, what the runner does with its network. It continues with
-// what earlier wrappers have kept.
+// keep begins to keep what the runner does with its network, for the next wrapper. It adds what earlier
+// wrappers have kept.
 func (n *network) keep() error {
 	n.kept = &keptUse{path: filepath.Join(n.launch.AttemptDir, useFile), use: n.proxy.Use}
 	if !n.launch.Adopts {
@@ -95,8 +95,8 @@ func (n *network) keep() error {
 	return err
 }
 
-// used keeps that the runner used its network: what is new at once, before the runner hears of it, and
-// a repetition soon.
+// used is called when the use of the network has changed. It keeps news before it returns, and so before
+// the runner hears of it; it keeps a new count of a known refusal soon.
 func (n *network) used(news bool) {
 	if !news {
 		n.kept.soon()
