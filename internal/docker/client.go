@@ -23,8 +23,8 @@ import (
 	"agency/internal/plain"
 )
 
-// The versions of the API that this package speaks: the oldest has all that it asks for, and between
-// it and the newest nothing of that changed.
+// The versions of the API that this package speaks. The oldest one has all that it needs, and nothing of that
+// has changed up to the newest one.
 const (
 	oldest = 41 // 1.41, Docker 20.10 and podman 4
 	newest = 52 // 1.52, Docker 29
@@ -32,9 +32,9 @@ const (
 
 // Client is a connection to one engine. It can be used by several goroutines.
 type Client struct {
-	Socket  string // the path of the engine's
-	version string // of the API; empty before Open
-	podman  bool   // it is podman that speaks this API
+	Socket  string // the path of the engine's socket
+	version string // the prefix of paths for the version of the API; empty before Open
+	podman  bool   // the engine is podman
 	http    *http.Client
 }
 
@@ -113,10 +113,10 @@ func minor(version string) int {
 	return n
 }
 
-// Missing reports whether an error is that the engine does not have what a call names.
+// Missing reports whether an error means that the engine does not have what a call names.
 func Missing(err error) bool { return status(err) == http.StatusNotFound }
 
-// Refusal is an engine's answer that it did not do what it was asked for.
+// Refusal is the answer of an engine that refuses a request.
 type Refusal struct {
 	Status int
 	Words  string
@@ -131,7 +131,8 @@ func status(err error) int {
 	return 0
 }
 
-// call sends a request with a body in JSON, unless it is nil, and reads the answer into it.
+// call sends a request, with body as JSON unless it is nil, and reads the answer into the value into, unless
+// that is nil.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, into any) error {
 	var data io.Reader
 	if body != nil {
@@ -156,19 +157,19 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-// mostAnswer is how many bytes of an answer are read.
+// mostAnswer is how many bytes of an answer the client reads.
 const mostAnswer = 16 << 20
 
-// send sends a request whose body has a content type, and returns the answer. A refusal of the engine
-// is an error.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, of string) (*http.Response, error) {
+// send sends a request, whose body has this content type, and returns the answer. A refusal of the engine is
+// an error.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader, contentType string) (*http.Response, error) {
 	address := url.URL{Scheme: "http", Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, address.String(), body)
 	if err != nil {
 		return nil, err
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", of)
+		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -186,7 +187,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return nil, &Refusal{resp.StatusCode, plain.OneLine(strings.TrimSpace(answer.Message))}
 }
 
-// explain turns an error of the connection into what to do about it.
+// explain returns the error for one of the connection, with a hint.
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

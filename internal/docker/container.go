@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Container is what a container is made of, in the words of the API.
+// Container is the description by which the engine makes a container, with the names of the API.
 type Container struct {
 	Image      string
 	User       string
@@ -21,7 +21,7 @@ type Container struct {
 	HostConfig HostConfig
 }
 
-// HostConfig is how a container is kept apart from the machine.
+// HostConfig is how a container is isolated from the machine, and its limits.
 type HostConfig struct {
 	NetworkMode    string
 	CapDrop        []string
@@ -46,7 +46,7 @@ type Mount struct {
 	BindOptions          *BindOptions `json:",omitempty"`
 }
 
-// BindOptions are those of a mount of the type bind.
+// BindOptions are the options of a mount of the type bind.
 type BindOptions struct{ Propagation string }
 
 // Ulimit is a limit of each process of a container.

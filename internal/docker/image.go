@@ -30,8 +30,8 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	return image, err
 }
 
-// Build builds an image of a tar archive as its context, and gives it a name. The error ends with what
-// the engine said last.
+// Build builds an image from a tar archive, its context, and names it. The error ends with the last output of
+// the engine.
 func (c *Client) Build(ctx context.Context, b *agency.ImageBuild) error {
 	args, err := json.Marshal(b.Args)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) Build(ctx context.Context, b *agency.ImageBuild) error {
 // Info is what an engine says of itself.
 type Info struct {
 	SecurityOptions []string
-	Podman          bool `json:"-"` // it is podman
+	Podman          bool `json:"-"` // the engine is podman
 }
 
 // Has reports whether an engine has a security option, such as rootless.
@@ -83,8 +83,8 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	return info, err
 }
 
-// User returns the user of a container that has the rights of the caller, UID:GID. In a rootless
-// engine that is root, which is the caller there.
+// User returns the user, as UID:GID, with which a container has the rights of the caller. In a rootless engine
+// that is root, which the engine maps to the caller.
 func User(info *Info) string {
 	if info.Has("rootless") {
 		return "0:0"

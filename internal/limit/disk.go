@@ -14,7 +14,7 @@ const (
 	walkEvery = 30 * time.Second
 )
 
-// leastFile is what the smallest file counts, so that very many empty ones reach the limit, too.
+// leastFile is how many bytes a file counts at least, so that very many empty files reach the limit too.
 const leastFile = 4 << 10
 
 // meter measures how much folders hold. Walking them takes long, so it does that only when their
@@ -25,8 +25,8 @@ type meter struct {
 
 	used    int64
 	walked  time.Time
-	free    int64
-	freeOfs int64 // inodes
+	free    int64 // bytes of the file system that were free then
+	freeOfs int64 // likewise inodes
 }
 
 // over returns how much the folders hold, as last measured, and whether that is more than their
@@ -49,7 +49,7 @@ func measure(dirs []string) int64 {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry == nil {
-				return nil //nolint:nilerr // it is gone, or its own folder tells nothing
+				return nil //nolint:nilerr // it is gone, or cannot be read
 			}
 			info, err := os.Lstat(path)
 			if err != nil {

@@ -96,8 +96,8 @@ func (h hierarchies) parent(controller string) (folder, version string, err erro
 	if !found {
 		return "", "", fmt.Errorf("there are no control groups with the controller %s", controller)
 	}
-	// A group of version 2 that gives its children a controller has no processes of its own, but for
-	// the topmost. So the parent is above this process.
+	// Except for the topmost, a group of version 2 that gives its children a controller has no processes of
+	// its own. So the parent is above this process.
 	for dir := own; strings.HasPrefix(dir, h.top[""]); dir = filepath.Dir(dir) {
 		if has(dir, "cgroup.controllers", controller) && writable(dir) && (has(dir, "cgroup.subtree_control", controller) || enable(dir, controller)) {
 			return dir, ByGroup2, nil
@@ -144,7 +144,7 @@ type Group struct {
 	folders map[string]string // by controller
 }
 
-// foldersFile is the file in an attempt's folder that names those of its groups, one a line.
+// foldersFile is the file in an attempt's folder that names the folders of its groups, one a line.
 const foldersFile = "cgroups"
 
 // nameOf returns the name of the groups of an attempt.
@@ -332,7 +332,7 @@ func Remove(dir string, id agency.RunID, attempt int) error {
 	h := groups()
 	for _, folder := range folders {
 		if filepath.Base(folder) != nameOf(id, attempt) || !h.holds(folder) {
-			continue // not written by a wrapper, or of another boot
+			continue // no wrapper wrote it, or it is from another boot
 		}
 		if err := h.remove(folder); err != nil {
 			return err
@@ -351,7 +351,7 @@ func (h hierarchies) holds(folder string) bool {
 	return false
 }
 
-// removeTime is how long the processes of a group may take to be gone.
+// removeTime is how long Remove tries to remove a group.
 const removeTime = 2 * time.Second
 
 // remove removes a group and those below it.
@@ -399,8 +399,9 @@ func (h hierarchies) empty(folder string) {
 	}
 }
 
-// Leave moves this process out of the groups of the run that started it: it serves all runs. A group
-// of version 2 that has groups cannot have processes, so there it moves into one beside them.
+// Leave moves this process, which serves all runs, out of the groups of the run that started it. A group of
+// version 2 that has groups cannot have processes, so there Leave moves the process into a new group beside
+// them.
 func Leave() error {
 	h := groups()
 	var errs []error

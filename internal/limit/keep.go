@@ -10,10 +10,9 @@ import (
 	"agency"
 )
 
-// joining is a script that puts itself into control groups and below rlimits, and becomes the
-// runner. What starts it has to do neither, and no process of the runner ever runs without its
-// limits. $1 is the rlimits, as options of ulimit; then come the files of the groups, "--" and the
-// command line.
+// joining is a script that puts itself into control groups and under rlimits, and then becomes the runner.
+// So no process of the runner ever runs without the limits, and the wrapper does not get them. $1 is the
+// rlimits, as options of ulimit; then come the files of the groups, "--" and the command line.
 const joining = `set -e
 for one in $1; do ulimit "-${one%%=*}" "${one#*=}"; done
 shift
@@ -21,7 +20,7 @@ while [ "$1" != -- ]; do echo 0 >"$1"; shift; done
 shift
 exec "$@"`
 
-// Kept is the limits of an attempt while it runs. A nil one has none.
+// Kept is the limits of an attempt while it runs. A nil Kept has no limits.
 type Kept struct {
 	launch *agency.Launch
 	group  *Group // nil without a control group
@@ -31,8 +30,8 @@ type Kept struct {
 	use agency.LimitUse
 }
 
-// Begin makes what enforces the limits of an attempt, and returns its command line within them. It
-// changes nothing for an attempt without limits. After an error, too, End must be called.
+// Begin makes what enforces the limits of an attempt, and returns the command line that runs within them. It
+// changes nothing for an attempt without limits. The caller calls End, also after an error.
 func Begin(launch *agency.Launch) (*Kept, []string, error) {
 	if len(launch.Limits) == 0 {
 		return nil, launch.Argv, nil
@@ -70,8 +69,8 @@ func keep(launch *agency.Launch) *Kept {
 	return k
 }
 
-// Resume returns the limits of an attempt whose agent runs within them, for a wrapper that takes the
-// place of the one that made them.
+// Resume returns the limits of an attempt whose agent runs already, for a wrapper that replaces the one that
+// made them.
 func Resume(launch *agency.Launch) (*Kept, error) {
 	if len(launch.Limits) == 0 {
 		return nil, nil //nolint:nilnil // it has no limits
@@ -137,9 +136,9 @@ func (k *Kept) reached(name agency.LimitName, n int64, now time.Time) (changed b
 	return true
 }
 
-// MeasureDisk measures the folders of the attempt until done is closed, whenever they can have
-// reached their limit, and calls over each time that they have: with again for one that has grown
-// by more than a tenth of the limit since. It returns at once without such a limit.
+// MeasureDisk measures the folders of the attempt until done is closed, whenever they may have reached their
+// limit. It calls over(false) when they first have, and over(true) each time that it finds them larger than
+// then by more than a tenth of the limit. Without such a limit it returns at once.
 func (k *Kept) MeasureDisk(done <-chan struct{}, now func() time.Time, over func(again bool)) {
 	if k == nil || k.meter == nil {
 		return

@@ -2,9 +2,9 @@
 // by rlimits, by the sizes of folders in memory, and by measuring a worktree.
 //
 // The daemon decides what enforces each limit (How), and the wrapper carries it out (Begin): it
-// makes the groups, starts the runner in them, and removes them after the last process. The names
-// of the folders are in the attempt's folder before the folders are made, so that the daemon can
-// remove those of a wrapper that was killed (Remove).
+// makes the groups, starts the runner in them, and removes them after the last process. It writes the names
+// of the groups into the attempt's folder before it makes them, so that the daemon can remove those of a
+// wrapper that was killed (Remove).
 package limit
 
 import (
@@ -75,7 +75,7 @@ func flag(name agency.LimitName) string {
 	return string(name)
 }
 
-// advice says how a user gets control groups.
+// advice returns how a user gets control groups.
 func advice() string {
 	if os.Geteuid() == 0 {
 		return "start agency where /sys/fs/cgroup can be written"

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// special are the ranges of addresses, beside those that netip knows, that are not of the public
-// internet, or that carry an IPv4 address that may not be.
+// special are the ranges of addresses, besides those that netip knows, that are not part of the public
+// internet, or that contain an IPv4 address which may not be.
 var special = sync.OnceValue(func() []netip.Prefix {
 	var list []netip.Prefix
 	for _, text := range []string{
@@ -19,7 +19,7 @@ var special = sync.OnceValue(func() []netip.Prefix {
 	return list
 })
 
-// public reports whether an address is one of the public internet.
+// public reports whether an address belongs to the public internet.
 func public(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !addr.IsLoopback() && !addr.IsLinkLocalUnicast() && !addr.IsMulticast() &&

@@ -1,5 +1,5 @@
-// Package proxy passes on what the agent of a sandbox sends to the hosts that it may reach, and
-// refuses everything else: by CONNECT for TLS, whose name it checks, and plain HTTP.
+// Package proxy forwards what an agent in a sandbox sends to the hosts that it may reach, and refuses
+// everything else. It takes CONNECT, for TLS, whose server name it checks, and plain HTTP.
 package proxy
 
 import (
@@ -23,7 +23,7 @@ import (
 	"agency/internal/socket"
 )
 
-// The limits of what an agent can make of a proxy.
+// The limits of what an agent can ask of a proxy.
 const (
 	mostConnections = 256
 	headerBytes     = 64 << 10
@@ -40,14 +40,14 @@ type Proxy struct {
 	plain *httputil.ReverseProxy
 
 	mu     sync.Mutex
-	hosts  []host.Host // replaced, never changed
-	locals []host.Host // those with listeners of their own
+	hosts  []host.Host // replaced, never changed in place
+	locals []host.Host // the hosts on this machine, which have listeners of their own
 	use    agency.NetworkUse
 }
 
-// New returns a proxy that reaches the hosts of a list. changed is called when Use has changed, and news
-// reports that the proxy has refused a host for the first time, or reaches nothing any more. The agent
-// gets the refusal when changed has returned.
+// New returns a proxy that reaches the hosts of a list. It calls changed when Use has changed; news reports
+// whether the proxy has refused a host for the first time, or is broken. The agent gets a refusal after
+// changed has returned.
 func New(hosts []string, changed func(news bool)) *Proxy {
 	list := host.List(hosts)
 	p := &Proxy{
@@ -95,8 +95,7 @@ func (p *Proxy) Allow(entries []string) {
 	p.use.Hosts, p.hosts = hosts, host.List(hosts)
 }
 
-// Continue adds the hosts and the refusals of an earlier proxy of the same sandbox to its own. It is
-// called before Serve.
+// Continue adds the hosts and the refusals of an earlier proxy of the same sandbox. Call it before Serve.
 func (p *Proxy) Continue(before agency.NetworkUse) {
 	p.Allow(before.Hosts)
 	p.mu.Lock()
@@ -113,7 +112,7 @@ func (p *Proxy) list() []host.Host {
 
 // Serve serves listeners that a sandbox opened, until they are closed: the first one is for the
 // proxy's own protocol, and each other one leads to the local host in its place. When one of them
-// fails, the agent's connections are refused, and Use says so.
+// fails, the agent's connections are refused, and Use has the problem.
 func (p *Proxy) Serve(listeners []net.Listener) {
 	var all sync.WaitGroup
 	serve := func(do func() error) {
@@ -146,7 +145,7 @@ func (p *Proxy) Broken(err error) {
 	p.changed(true)
 }
 
-// refused is why a host is not reached.
+// refused is the error for a host that the agent may not reach.
 type refused struct{ address, reason, entry string }
 
 func (r *refused) Error() string {
@@ -157,8 +156,8 @@ func (r *refused) Error() string {
 	return text
 }
 
-// refuse records a refusal and returns it as an error. entry is what would allow it in a list of
-// hosts; empty when nothing would.
+// refuse records a refusal and returns it as an error. entry is the entry of a list of hosts that would
+// allow the host; empty when no entry would.
 func (p *Proxy) refuse(address, entry, format string, args ...any) error {
 	if hosts, err := host.Parse(entry); err != nil || hosts[0].Local() {
 		entry = ""
@@ -183,7 +182,7 @@ func (p *Proxy) refuse(address, entry, format string, args ...any) error {
 	return r
 }
 
-// shown returns the agent's word for a host in a form that can be recorded.
+// shown returns a host, as the agent named it, in a form that can be recorded.
 func shown(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r <= ' ' || r >= 0x7f {
@@ -223,7 +222,7 @@ func split(address string) (name string, port int, err error) {
 	return strings.TrimSuffix(strings.ToLower(name), "."), int(n), err
 }
 
-// admit returns the host of the list that an address is of.
+// admit returns the host of the list to which an address belongs, or refuses the address.
 func (p *Proxy) admit(address string) (h host.Host, name string, port int, err error) {
 	if name, port, err = split(address); err != nil {
 		return h, "", 0, p.refuse(address, "", "it is not an address")
@@ -237,7 +236,7 @@ func (p *Proxy) admit(address string) (h host.Host, name string, port int, err e
 		}
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
-		return h, name, port, p.refuse(address, withPort(name, port), "it is an address, and no name")
+		return h, name, port, p.refuse(address, withPort(name, port), "it is an address, not a name")
 	}
 	entry := name
 	if port != 443 && port != 80 {
@@ -246,11 +245,11 @@ func (p *Proxy) admit(address string) (h host.Host, name string, port int, err e
 	return h, name, port, p.refuse(address, entry, "it is not on the list of hosts")
 }
 
-// withPort returns the entry of a list for one port of a host, which may be in a private network.
+// withPort returns the entry of a list for one port of a host. Such a host may be in a private network.
 func withPort(name string, port int) string { return net.JoinHostPort(name, strconv.Itoa(port)) }
 
-// dial connects to an address that is on the list. The name is looked up once, and what it stands
-// for is checked.
+// dial connects to an address that is on the list. It looks up the name once, and connects only to
+// addresses that it has checked.
 func (p *Proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -264,7 +263,7 @@ func (p *Proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	var last error
 	for _, addr := range addrs {
-		// Only a host that the user named with its port may be in a place that others do not reach.
+		// Only a host that the user named with its port may be outside the public internet.
 		if named := h.Port != 0 && !h.Below; !named && !public(addr) {
 			last = p.refuse(address, withPort(name, port), "it stands for %s, which is not a public address", addr)
 			continue

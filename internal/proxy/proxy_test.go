@@ -69,8 +69,8 @@ func TestReachesTheListAlone(t *testing.T) {
 		{"https://web.localhost:" + port(t, secret), "other.localhost", "EOF"},
 		{"http://other.localhost:" + port(t, plain), "", "not on the list"},
 		{"http://web.localhost:1", "", "not on the list"},
-		{"http://127.0.0.1:" + port(t, plain), "", "an address, and no name"},
-		{"http://[::ffff:127.0.0.1]:" + port(t, plain), "", "an address, and no name"},
+		{"http://127.0.0.1:" + port(t, plain), "", "an address, not a name"},
+		{"http://[::ffff:127.0.0.1]:" + port(t, plain), "", "an address, not a name"},
 		{"http://2130706433:" + port(t, plain), "", "not on the list"},
 		// Without a port, a name must not be of this machine; nor with all names below one.
 		{"http://localtest.localhost", "", "which is not a public address"},

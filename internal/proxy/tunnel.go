@@ -53,12 +53,12 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	// Of a port that the user named, the protocol is not known, and its server may speak first.
+	// The protocol of a port that the user named is not known, and its server may speak first.
 	join(client, &checked{open: func() (io.Reader, error) { return p.checkNamed(client, buffered.Reader, r.Host, name) }}, server)
 }
 
-// checkName returns what a client sends in a tunnel, from the beginning, when it is TLS for the name
-// of the tunnel: behind one address there may be many names.
+// checkName returns all that a client sends in a tunnel if it is TLS for the name of the tunnel: one address
+// may serve many names.
 func (p *Proxy) checkName(client net.Conn, in *bufio.Reader, address, name string) (io.Reader, error) {
 	_ = client.SetReadDeadline(time.Now().Add(headerTime))
 	defer func() { _ = client.SetReadDeadline(time.Time{}) }()
@@ -81,7 +81,7 @@ func (p *Proxy) checkName(client net.Conn, in *bufio.Reader, address, name strin
 	return io.MultiReader(&seen, in), nil
 }
 
-// checkNamed is checkName for a port that the user named: there, it need not be TLS.
+// checkNamed is checkName for a port that the user named. There the client need not use TLS.
 func (p *Proxy) checkNamed(client net.Conn, in *bufio.Reader, address, name string) (io.Reader, error) {
 	if first, err := in.Peek(1); err != nil || first[0] != handshake {
 		return in, err
@@ -123,7 +123,7 @@ func (r *replay) SetDeadline(time.Time) error      { return nil }
 func (r *replay) SetReadDeadline(time.Time) error  { return nil }
 func (r *replay) SetWriteDeadline(time.Time) error { return nil }
 
-// checked is a reader that is known when it is first read.
+// checked is a reader that is opened, with a check, when it is first read.
 type checked struct {
 	open func() (io.Reader, error)
 	from io.Reader
@@ -138,7 +138,7 @@ func (c *checked) Read(b []byte) (n int, err error) {
 	return c.from.Read(b)
 }
 
-// forward connects what comes in to a host on this machine.
+// forward connects each connection of a listener to a host on this machine.
 func forward(l net.Listener, to host.Host) error {
 	for {
 		client, err := l.Accept()
@@ -157,8 +157,8 @@ func forward(l net.Listener, to host.Host) error {
 	}
 }
 
-// join copies in both directions until both have ended, one has failed, or nothing came for long.
-// What the client sends is read from the reader.
+// join copies in both directions until both have ended, one has failed, or no data came for idleTime. It
+// reads from the reader what the client sends.
 func join(client net.Conn, from io.Reader, server net.Conn) {
 	var last atomic.Int64
 	last.Store(time.Now().UnixNano())

@@ -1,5 +1,5 @@
-// Package relay passes requests of the agent in a sandbox to the daemon, in the name of its run. The
-// agent has neither the daemon's socket nor the token of its run.
+// Package relay passes requests of an agent in a sandbox to the daemon, in the name of its run. The agent
+// has neither the daemon's socket nor the token of its run.
 package relay
 
 import (
@@ -22,12 +22,12 @@ import (
 	"agency/internal/socket"
 )
 
-// The limits of what an agent can make of a relay.
+// The limits of what an agent can ask of a relay.
 const (
 	mostConnections = 128
 	headerBytes     = 16 << 10
 	bodyBytes       = 1 << 20  // of a request
-	smallBytes      = 64 << 10 // of a request that may be one of many at once
+	smallBytes      = 64 << 10 // of a request; only one larger request at a time is passed on
 	headerTime      = 10 * time.Second
 	idleTime        = time.Minute
 )
@@ -37,7 +37,7 @@ type Relay struct {
 	launch *agency.Launch
 	proxy  *httputil.ReverseProxy
 	slots  socket.Slots
-	large  chan struct{} // has the token for the one large request
+	large  chan struct{} // holds a token while a large request is passed on
 }
 
 // New returns the relay of an attempt.
@@ -49,7 +49,7 @@ func New(launch *agency.Launch) *Relay {
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return socket.Dial(ctx, launch.Socket)
 			},
-			// A kept connection could be closed by the daemon just as a request is sent on it.
+			// The daemon could close a kept connection just when the relay sends a request on it.
 			DisableKeepAlives: true, DisableCompression: true,
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { fail(w, unanswered(err)) },
@@ -58,7 +58,7 @@ func New(launch *agency.Launch) *Relay {
 	return r
 }
 
-// Serve answers what connects to a listener, until the listener fails. It closes it.
+// Serve answers the requests on a listener until the listener fails, and closes it.
 func (r *Relay) Serve(l net.Listener) {
 	server := &http.Server{
 		Handler: r, MaxHeaderBytes: headerBytes, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
@@ -69,10 +69,10 @@ func (r *Relay) Serve(l net.Listener) {
 
 // ServeHTTP passes a request on, if the daemon takes it from a sandbox.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	name, isKnown := strings.CutPrefix(req.URL.Path, "/v1/")
+	name, ok := strings.CutPrefix(req.URL.Path, "/v1/")
 	switch {
 	case req.Method == http.MethodGet && (req.URL.Path == api.AlivePath || req.URL.Path == api.LogsPath):
-	case req.Method == http.MethodPost && isKnown && api.Inside(name):
+	case req.Method == http.MethodPost && ok && api.Inside(name):
 	default:
 		fail(w, agency.Errorf(agency.CodePermissionDenied, "%q does not work in a sandbox", name).WithHint("%s", api.InsideHint))
 		return
@@ -91,8 +91,8 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	// The daemon may answer before it reads all, and closes the connection then. It gets a request
-	// whole, or else its answer could be lost to the rest that is still to be sent.
+	// The daemon may answer before it has read the whole request, and then closes the connection. So the relay
+	// first reads the request whole: otherwise the rest, which it still had to send, could lose the answer.
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		fail(w, agency.Errorf(agency.CodeUsage, "the request ended after %d of its %d bytes", len(body), req.ContentLength))
@@ -102,15 +102,15 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.proxy.ServeHTTP(w, req)
 }
 
-// passed are the headers that a client chooses.
+// passed are the headers of a request that the relay passes on.
 var passed = []string{"Content-Type", api.VersionHeader, api.ShapeHeader, api.TraceHeader}
 
-// rewrite makes a request one of the run, whatever it says of its sender.
+// rewrite makes a request one of the run, whatever sender it names.
 func (r *Relay) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Scheme, p.Out.URL.Host, p.Out.URL.RawQuery = "http", "agency", p.In.URL.RawQuery
 	p.Out.Host = "agency"
 	if p.Out.Body != nil {
-		p.Out.Body = p.In.Body // which the transport knows to be in memory, and sends with the header
+		p.Out.Body = p.In.Body // the transport recognizes that it is in memory, and sends it with the header
 	}
 	p.Out.Header = http.Header{
 		api.RunHeader: {string(r.launch.RunID)}, api.AttemptHeader: {strconv.Itoa(r.launch.Attempt)}, api.TokenHeader: {r.launch.Token},

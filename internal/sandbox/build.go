@@ -11,8 +11,8 @@ import (
 // buildTime is how long an image may take to build.
 const buildTime = 30 * time.Minute
 
-// BuildImage returns an image of the engine that an environment names, built first if it is not
-// there. pack packs what it is built of. E_SANDBOX_UNAVAILABLE: it cannot be built.
+// BuildImage returns an image of the engine that an environment names. If the engine does not have the
+// image, BuildImage builds it from the files that pack packs. E_SANDBOX_UNAVAILABLE: it cannot be built.
 func (h *Host) BuildImage(ctx context.Context, env agency.Environ, b *agency.ImageBuild, pack func() ([]byte, error)) (*agency.Image, error) {
 	client, err := h.engine(ctx, env)
 	if err != nil {

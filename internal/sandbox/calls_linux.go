@@ -10,7 +10,7 @@ import (
 	"agency"
 )
 
-// The fields of what a filter of system calls looks at.
+// The offsets of the data about a system call that a filter reads.
 const (
 	callNumber = 0
 	callArch   = 4
@@ -31,13 +31,12 @@ var forbidden = []uint32{
 // new namespaces, and typing into the terminal (TIOCSTI and TIOCLINUX).
 func limitCalls() error { return filterCalls(rules) }
 
-// limitSockets makes the kernel refuse what reaches beyond a fence that is alone: connections to
-// sockets that are files, or all sockets with the network none; and to set the limits of other
-// processes.
+// limitSockets makes the kernel refuse what Landlock does not: unix sockets, or all sockets with the network
+// none; and setting the limits of other processes. It is for a fence that is alone.
 func limitSockets(network agency.Network) error {
 	return filterCalls(func(uint32) []unix.SockFilter {
 		f := []unix.SockFilter{
-			// This one opens sockets without a call.
+			// io_uring opens sockets without a system call for each.
 			{Code: equal, K: unix.SYS_IO_URING_SETUP, Jf: 1},
 			{Code: result, K: absent},
 			{Code: equal, K: unix.SYS_PRLIMIT64, Jf: 3},
@@ -54,9 +53,9 @@ func limitSockets(network agency.Network) error {
 	})
 }
 
-// filterCalls makes the kernel look at each system call of this thread, and of all that it starts.
-// What the rules for an architecture let pass is allowed. Programs for another one, such as 32 bits,
-// get no system call at all: their numbers mean something else.
+// filterCalls makes the kernel filter each system call of this thread, and of all that it starts. A call is
+// allowed unless the rules for the architecture refuse it. Programs for another architecture, such as those
+// with 32 bits, get no system call at all, since their numbers mean other calls.
 func filterCalls(rules func(arch uint32) []unix.SockFilter) error {
 	arch, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	if !ok {
@@ -105,7 +104,7 @@ func rules(arch uint32) []unix.SockFilter {
 		f = append(f, unix.SockFilter{Code: equal, K: call, Jf: 1}, unix.SockFilter{Code: result, K: denied})
 	}
 	f = append(f,
-		// Its flags are in memory, which a filter cannot read; the C library takes clone instead.
+		// The flags of clone3 are in memory, which a filter cannot read; the C library then calls clone.
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, unix.SockFilter{Code: result, K: absent},
 		unix.SockFilter{Code: equal, K: unix.SYS_UNSHARE, Jt: 1},
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE, Jf: 4},
@@ -122,5 +121,5 @@ func rules(arch uint32) []unix.SockFilter {
 	return f
 }
 
-// tiocLinux is the request that pastes into a console of Linux.
+// tiocLinux is the request (TIOCLINUX) that can paste into a console of Linux.
 const tiocLinux = 0x541c

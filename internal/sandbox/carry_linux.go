@@ -22,7 +22,7 @@ import (
 	"agency/internal/socket"
 )
 
-// Exit status of a carrier whose container did not start, as docker run has it.
+// codeNoContainer is the exit status of a carrier whose container did not start, as that of docker run.
 const codeNoContainer = 125
 
 // carrier starts a container and stands for it outside: it has the agent's exit status, or dies of
@@ -42,12 +42,12 @@ type carrier struct {
 // signal.
 func Carry(path string, argv []string) int {
 	runtime.LockOSThread()
-	// The end of the wrapper is the end of this process, and with it of the container.
+	// When the wrapper ends, this process ends, and with it the container.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return complain(err)
 	}
 	k := &carrier{signals: make(chan os.Signal, 16), began: time.Now()}
-	// HUP is what this process gets when it gives the terminal away.
+	// This process gets HUP when it gives the terminal away.
 	signal.Notify(k.signals, unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGHUP)
 	data, err := file.ReadRegular(path, 1<<20)
 	if err == nil {
@@ -67,7 +67,7 @@ func Carry(path string, argv []string) int {
 	return k.end()
 }
 
-// complain prints an error where the agent would have printed.
+// complain prints an error to the error output of the agent.
 func complain(err error) int {
 	e := agency.AsError(err)
 	fmt.Fprintf(os.Stderr, "agency: error: %s\r\n", e.Message)
@@ -77,7 +77,7 @@ func complain(err error) int {
 	return codeNoContainer
 }
 
-// note leaves word for the record of the end.
+// note writes the note about the end of the attempt, which the wrapper reads.
 func (k *carrier) note(n agency.EndNote) {
 	if data, err := json.Marshal(n); err == nil {
 		_ = file.WriteAtomic(k.Note, data)
@@ -109,7 +109,7 @@ func (k *carrier) begin(argv []string) error {
 // beginTime is how long the start of a container may take.
 const beginTime = 90 * time.Second
 
-// accept waits for the first program of the container. Nothing can connect after it.
+// accept waits for the connection of the first program of the container, and allows no other.
 func (k *carrier) accept(ctx context.Context, listener *net.UnixListener) (*net.UnixConn, error) {
 	defer func() { _ = os.Remove(filepath.Join(k.Link, socketOfLink)) }()
 	for {
@@ -133,7 +133,7 @@ func (k *carrier) accept(ctx context.Context, listener *net.UnixListener) (*net.
 	}
 }
 
-// words returns what an engine says of the end of a container.
+// words returns how a container ended, in the words of the engine.
 func (k *carrier) words(s docker.State) string {
 	switch {
 	case s.OOMKilled:
@@ -234,7 +234,7 @@ func (k *carrier) lost() int {
 	for {
 		state, err := k.client.Inspect(ctx, k.Name)
 		switch {
-		case err == nil && state.Running && ctx.Err() == nil: // it does not know yet
+		case err == nil && state.Running && ctx.Err() == nil: // the engine does not know yet
 		case err == nil && state.OOMKilled:
 			k.note(k.OutOfMemory)
 			return dieOf(unix.SIGKILL)
@@ -257,7 +257,7 @@ func (k *carrier) lost() int {
 // for a signal that does not end processes.
 func dieOf(sig syscall.Signal) int {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-	// The runtime of Go keeps handlers of its own for some, such as SIGSEGV.
+	// The runtime of Go keeps its own handlers for some signals, such as SIGSEGV.
 	var byDefault [4]uint64
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0) //nolint:gosec // the kernel reads it
 	_ = unix.Kill(os.Getpid(), sig)

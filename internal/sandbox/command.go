@@ -32,8 +32,8 @@ const ignoring = `trap '' HUP INT QUIT TERM; exec "$@"`
 // inMemory is the option for a folder in memory.
 const inMemory = "--tmpfs"
 
-// Processes comes before the number of processes that a sandbox may have, in the arguments of
-// Inside. Only a user namespace's own processes count for it.
+// Processes comes before the number of processes that a sandbox may have, in the arguments of Inside. The
+// processes of one user namespace count.
 const Processes = "processes"
 
 // Fenced comes before a fence, in the form of JSON, in the arguments of Inside.
@@ -42,8 +42,8 @@ const Fenced = "fenced"
 // fence is what the first program of a sandbox lets the agent have of the files that it finds there.
 type fence struct {
 	Read  []string `json:"read"`            // files and folders; programs in them can be run
-	Write []string `json:"write"`           // likewise, to read too. What is not there is left out
-	Names []string `json:"names,omitempty"` // folders whose names alone can be listed
+	Write []string `json:"write"`           // likewise, to read too; those that do not exist are left out
+	Names []string `json:"names,omitempty"` // folders that can only be listed
 	// Alone reports whether nothing else confines the agent: then the fence must be enforced in full,
 	// and Network is set.
 	Alone   bool           `json:"alone,omitempty"`
@@ -56,9 +56,9 @@ func (f fence) args() []string {
 	return []string{Fenced, string(data)}
 }
 
-// second returns the fence of a sandbox that a file system of its own closes already: of that the
-// agent writes these paths and the sandbox's own folders. Only if it came out of that file system,
-// the fence would keep it.
+// second returns the fence of a sandbox that has a file system of its own. In that, the agent may write these
+// paths and the sandbox's own folders. The fence is a second wall: it holds an agent that got out of that
+// file system.
 func second(writes []string) fence {
 	return fence{Read: []string{"/"}, Write: slices.Concat([]string{"/proc", "/dev"}, ownFolders, writes)}
 }
@@ -66,11 +66,10 @@ func second(writes []string) fence {
 // mount is one part of the file system in a sandbox.
 type mount struct {
 	how        string // an option of bubblewrap
-	from, path string // from is empty for what comes from nowhere
+	from, path string // from is empty for a new folder or file
 }
 
-// args returns the options of a mount; size is the most bytes that one in memory may hold, 0 is as
-// the kernel has it.
+// args returns the options of a mount. A folder in memory holds at most size bytes; 0 is the kernel's default.
 func (m mount) args(size agency.Size) []string {
 	if m.how == inMemory && size > 0 {
 		return []string{"--size", strconv.FormatInt(int64(size), 10), m.how, m.path}
@@ -103,8 +102,8 @@ func frame(network agency.Network, tmp agency.Size) []string {
 	return args
 }
 
-// ofKernel are the files of /proc that set the whole machine. No namespace keeps root from writing
-// them: the kernel looks at the number of the user, and not at its rights.
+// ofKernel are the files of /proc that have settings of the whole machine. No namespace keeps root from
+// writing them: the kernel checks only the user id, not the capabilities.
 var ofKernel = []string{
 	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/driver", "/proc/scsi", "/proc/mtrr", "/proc/pressure",
 }
@@ -177,7 +176,7 @@ func listening(c *agency.Confinement, env agency.Environ) ([]string, agency.Envi
 	return []string{Listening, ports}, proxied(env, c, ports), nil
 }
 
-// allMounts returns all mounts of a sandbox, each folder before what lies in it.
+// allMounts returns all mounts of a sandbox, each folder before those inside it.
 func allMounts(c *agency.Confinement) ([]mount, error) {
 	secrets, err := hidden()
 	if err != nil {

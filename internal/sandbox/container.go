@@ -22,9 +22,9 @@ import (
 	"agency/internal/killpoint"
 )
 
-// Carrier is the argument of agency's program that makes it stand for a container outside: the file
-// of the container follows, and the agent's command line. FirstInside is that of the first program
-// in the container.
+// Carrier is the argument that makes agency's program a carrier, the process that stands for a container
+// outside; the file of the container and the agent's command line follow. FirstInside is the argument that
+// makes it the first program in a container.
 const (
 	Carrier     = "carry"
 	FirstInside = "first"
@@ -33,8 +33,8 @@ const (
 // linkInside is the folder of the link in a container.
 const linkInside = "/run/agency/link"
 
-// cargo is what a carrier needs to know. Its file is there before the container, and until that is
-// removed.
+// cargo is what a carrier needs to know. Its file is written before the container is made, and stays until the
+// container is removed.
 type cargo struct {
 	Socket      string         `json:"socket"` // of the engine
 	Name        string         `json:"name"`
@@ -43,9 +43,9 @@ type cargo struct {
 	Link        string         `json:"link"` // folder of the link outside
 	Mark        []string       `json:"mark"`
 	Listens     bool           `json:"listens"`       // its network has a proxy
-	Ports       []int          `json:"ports"`         // that the files from FirstPort lead to
+	Ports       []int          `json:"ports"`         // of the container; their listeners are the files from FirstPort on
 	Note        string         `json:"note"`          // the file of an agency.EndNote
-	OutOfMemory agency.EndNote `json:"out_of_memory"` // the note for that end
+	OutOfMemory agency.EndNote `json:"out_of_memory"` // the note when the container needed too much memory
 }
 
 // CargoFile is the file of a container in the folder of its attempt.
@@ -94,7 +94,7 @@ func (h *Host) container(ctx context.Context, c *agency.Confinement) (argv []str
 	return append([]string{c.Program, Carrier, at}, inside...), env, nil
 }
 
-// make makes a container, after its file. It does not start it.
+// make writes the file of a container, and then makes the container. It does not start it.
 func (k *cargo) make(ctx context.Context, client *docker.Client, at string, of *docker.Container) error {
 	if err := os.MkdirAll(k.Link, 0o700); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (k *cargo) make(ctx context.Context, client *docker.Client, at string, of *
 	return nil
 }
 
-// ofMachine are the variables of the caller that name programs and files of the machine, which the
-// image has its own of.
+// ofMachine are the variables of the caller that name programs and files of the machine. A container does not
+// get them: its image has its own.
 var ofMachine = []string{
 	"PATH", "SHELL", "EDITOR", "VISUAL", "PAGER", "LESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 }
@@ -247,8 +247,8 @@ func labels(c *agency.Confinement) map[string]string {
 // dataRoot returns the folder of agency's data, in which a run directory is runs/ID.
 func dataRoot(r *agency.Run) string { return filepath.Dir(filepath.Dir(r.Dir)) }
 
-// CheckImage returns an image that the engine which an environment names can start, or else
-// E_SANDBOX_UNAVAILABLE with what to do.
+// CheckImage returns an image if the engine that an environment names can start it. Otherwise it returns
+// E_SANDBOX_UNAVAILABLE with a hint.
 func (h *Host) CheckImage(ctx context.Context, env agency.Environ, image string) (*agency.Image, error) {
 	client, err := h.engine(ctx, env)
 	if err != nil {
@@ -287,7 +287,7 @@ func needsLibraries(program string) bool {
 	return slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// withNearest adds the nearest level to the way out of an error.
+// withNearest adds the nearest level to the hint of an error.
 func withNearest(err error) error {
 	if err == nil {
 		return nil
@@ -356,7 +356,7 @@ func (h *Host) Remove(ctx context.Context, attempt string) error {
 		return fmt.Errorf("remove the container %s: %w", k.Name, err)
 	}
 	killpoint.At("container.removed")
-	if err := os.Remove(at); !errors.Is(err, fs.ErrNotExist) { // another call may have been as fast
+	if err := os.Remove(at); !errors.Is(err, fs.ErrNotExist) { // another call may have removed it
 		return err
 	}
 	return nil

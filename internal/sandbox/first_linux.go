@@ -24,10 +24,10 @@ import (
 	"agency/internal/socket"
 )
 
-// Workings is what the first program of a container needs to know of processes.
+// Workings are functions about processes that the first program of a container needs.
 type Workings struct {
-	SetMark     func(mark []string) // of this process, and what it starts
-	HangupHelps func(pid int) bool  // a process that is to end by TERM may need HUP
+	SetMark     func(mark []string) // gives this process, and all that it starts, a mark
+	HangupHelps func(pid int) bool  // reports whether a process may need HUP beside TERM to end
 }
 
 // firstTime is how long the first program of a container waits for its carrier.
@@ -76,12 +76,12 @@ func First(folder string, of Workings) int {
 	return f.reap(pid)
 }
 
-// threads is how many threads the first program of a container has reserved. With its one processor
-// it needs another one for each call that blocks: for a link, signals, the children.
+// threads is how many threads the first program of a container reserves. Besides the one that runs Go code, it
+// needs a thread for each call that blocks: for the link, signals, the children.
 const threads = 8
 
-// reserveThreads makes the threads that this process may need before the agent can take the last
-// process of the container's limit: a Go program that gets no thread ends at once. Idle threads stay.
+// reserveThreads makes the threads that this process may need. It does so before the agent can use up the
+// limit of processes of the container: a Go program that gets no thread crashes. Idle threads stay.
 func reserveThreads() {
 	runtime.GOMAXPROCS(1)
 	var made sync.WaitGroup
@@ -154,8 +154,8 @@ func (f *first) start() (int, error) {
 // usualPath is the PATH of an image that sets none.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// overlay returns the environment of an image with that of an attempt over it. A folder, that of
-// agency's program, comes last in PATH.
+// overlay returns the environment of an image, overridden by that of an attempt. The folder last comes last in
+// PATH; it has agency's program.
 func overlay(image, own agency.Environ, last string) []string {
 	replaced := func(name string) bool {
 		return name == "HOSTNAME" || slices.ContainsFunc(own, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
@@ -233,7 +233,7 @@ func (f *first) reap(agent int) int {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // no child is left, and so no process: orphans become children
-			end.Reached = limit.OfContainer() // the engine tells it after the end of the container only
+			end.Reached = limit.OfContainer() // the engine reports it only after the end of the container
 			f.tell(end)
 			return end.Code
 		case pid == agent:

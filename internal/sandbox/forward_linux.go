@@ -21,10 +21,10 @@ const mostForwarded = 256
 type forwards struct {
 	slots chan struct{} // a token for each connection
 
-	mu      sync.Mutex // also on what is sent
+	mu      sync.Mutex // also held while sending
 	link    *net.UnixConn
 	last    uint64
-	waiting map[uint64]net.Conn // outside, until the inside is connected
+	waiting map[uint64]net.Conn // connections outside that wait for one inside, by number
 }
 
 func newForwards(link *net.UnixConn) *forwards {
@@ -38,7 +38,7 @@ func (f *forwards) send(o order) error {
 	return send(f.link, o)
 }
 
-// open passes on what connects to the listener of an open file, until the container ends.
+// open forwards the connections to a listener, which is an open file, until the container ends.
 func (f *forwards) open(fd, port int) {
 	unix.CloseOnExec(fd)
 	file := os.NewFile(uintptr(fd), "port")
@@ -63,7 +63,7 @@ func (f *forwards) open(fd, port int) {
 	}()
 }
 
-// ask has the inside connect for a connection outside.
+// ask asks the first program inside to connect to a port, for a connection outside.
 func (f *forwards) ask(conn net.Conn, port int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +76,8 @@ func (f *forwards) ask(conn net.Conn, port int) error {
 	return err
 }
 
-// connected joins a connection outside with the one that the inside passed; without one, nothing
-// listens there.
+// connected joins a connection outside with the one that came from inside. Without a file, no program listens
+// on the port inside, and the connection outside is closed.
 func (f *forwards) connected(number uint64, files []int) {
 	f.mu.Lock()
 	outside, known := f.waiting[number]
@@ -105,7 +105,7 @@ func (f *forwards) connected(number uint64, files []int) {
 	}()
 }
 
-// join passes on what two connections say, until both have said all.
+// join copies between two connections until both directions have ended.
 func join(a, b net.Conn) {
 	defer func() { _, _ = a.Close(), b.Close() }()
 	var both sync.WaitGroup

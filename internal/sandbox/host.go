@@ -18,13 +18,13 @@ import (
 	"agency/internal/plain"
 )
 
-// Host is what sandboxes need of this machine. It remembers that they work.
+// Host makes the sandboxes of this machine. It remembers which levels work.
 type Host struct {
-	Program string // agency's own, a static one
+	Program string // the path of agency's own program, which needs no libraries
 	Tmp     string // a folder that each daemon empties at its start
 
 	mu    sync.Mutex
-	works map[agency.SandboxLevel]bool // that were tried, and did all that is asked of them
+	works map[agency.SandboxLevel]bool // the levels that were tried, and work
 }
 
 // bubblewrap is the program that makes namespaces and mounts.
@@ -121,7 +121,7 @@ func system() []mount {
 	return mounts
 }
 
-// mostHidden is how many entries of etc are looked at.
+// mostHidden is how many entries etc may have.
 const mostHidden = 100_000
 
 // hidden returns mounts over everything in etc that other users of the machine may not read: the

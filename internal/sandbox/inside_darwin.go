@@ -20,14 +20,14 @@ func Enter([]string) int { return agency.ExitError }
 // onlyHere are the ways that only macOS has: none.
 var onlyHere []way
 
-// Workings is what the first program of a container needs to know of processes.
+// Workings are functions about processes that the first program of a container needs.
 type Workings struct {
 	SetMark     func(mark []string)
 	HangupHelps func(pid int) bool
 }
 
-// First likewise.
+// First returns the exit status of an error, likewise.
 func First(string, Workings) int { return agency.ExitError }
 
-// Carry likewise.
+// Carry returns the exit status of an error, likewise.
 func Carry(string, []string) int { return agency.ExitError }

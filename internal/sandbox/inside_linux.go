@@ -28,9 +28,9 @@ const (
 	codeNotFound      = 127
 )
 
-// Enter is the first program in a sandbox. It gives the signals back that bubblewrap was to ignore,
-// limits the system calls, and becomes the program of argv. It returns only when that cannot be
-// started, with the status to exit with.
+// Enter is the first program in a sandbox. It ends the ignoring of signals that bubblewrap needed, limits
+// files, processes and system calls, and becomes the program of argv. It returns only when it cannot, with
+// an exit status.
 func Enter(argv []string) int {
 	// The limits are of the thread that becomes the program.
 	runtime.LockOSThread()
@@ -84,7 +84,7 @@ func limitProcesses(number string) error {
 	return nil
 }
 
-// inImage returns where the PATH of the image has a program, or else its name.
+// inImage returns the path of a program in the image, by its PATH, or else the name as it is.
 func inImage(program string) string {
 	if found, err := exec.LookPath(program); err == nil {
 		return found

@@ -17,7 +17,7 @@ import (
 	"agency/internal/file"
 )
 
-// devices are those that programs need.
+// devices are the devices that programs need.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"}
 
 // byLandlock is Command for the level landlock: the agent is in the machine's file system, in a fence.
@@ -61,8 +61,8 @@ func (f *fence) add(m mount) {
 	}
 }
 
-// systemFence returns a fence of its own with the system in it, as every sandbox has that, and a
-// program.
+// systemFence returns a fence, for a sandbox that nothing else confines, with the system's folders and a
+// program in it.
 func systemFence(program string, network agency.Network) (*fence, error) {
 	f := &fence{Read: []string{program, "/proc"}, Write: slices.Clone(devices), Alone: true, Network: network}
 	for _, m := range system() {
@@ -76,8 +76,8 @@ func systemFence(program string, network agency.Network) (*fence, error) {
 	}
 	secret := map[string]bool{}
 	for _, m := range covered {
-		// The kernel refuses these to most users anyway. So root alone has rules for each file, which do
-		// not know a file that replaces one later.
+		// To most users the kernel refuses these anyway. So only root gets a rule for each file, which does not
+		// cover a file that replaces it later.
 		if err := unix.Access(m.path, unix.R_OK); !errors.Is(err, fs.ErrPermission) {
 			secret[m.path] = true
 		}
@@ -85,7 +85,7 @@ func systemFence(program string, network agency.Network) (*fence, error) {
 	return f, f.without(etc, secret)
 }
 
-// without adds what is in a folder to read, but for secrets.
+// without lets the agent read all that is in a folder, except the secrets.
 func (f *fence) without(dir string, secret map[string]bool) error {
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(secret)), func(path string) bool { return above(dir, path) }) {
 		f.Read = append(f.Read, dir)
@@ -108,15 +108,16 @@ func (f *fence) without(dir string, secret map[string]bool) error {
 	return err
 }
 
-// home is the home of an agent at the level landlock: a folder of the run, which its attempts share,
-// with links to what it may have of the user's home. What its program keeps elsewhere is there too.
+// home is the home of an agent at the level landlock: a folder of the run, which its attempts share, with
+// links to the parts of the user's home that it may have. What the agent's program keeps elsewhere is in it
+// too, below the folder outside.
 type home struct {
 	user, path string
 	state      []string // where the agent's program looks for its state, as the user's variables have it
-	mounts     []mount  // what the agent reads and writes by the links
+	mounts     []mount  // what the agent reads and writes through the links
 }
 
-// outside is the folder of a home for what is not in the user's.
+// outside is the folder in a home for paths outside the user's home.
 const outside = ".outside"
 
 func newHome(c *agency.Confinement) (*home, error) {
@@ -128,7 +129,7 @@ func newHome(c *agency.Confinement) (*home, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(h.path); err != nil || !info.IsDir() { // a link would let the agent have what it leads to
-		return nil, errors.Join(err, fmt.Errorf("make the agent's home: %s is no folder", h.path))
+		return nil, errors.Join(err, fmt.Errorf("make the agent's home: %s is not a folder", h.path))
 	}
 	config, err := os.ReadFile(c.Git.User)
 	if err == nil {
@@ -138,7 +139,7 @@ func newHome(c *agency.Confinement) (*home, error) {
 		err = errors.Join(err, file.EnsureDirBeneath(h.path, h.place(p)))
 	}
 	for _, p := range c.State.Copy {
-		if data, missing := os.ReadFile(p); missing == nil { // without it the agent begins anew
+		if data, missing := os.ReadFile(p); missing == nil { // without the file the agent starts afresh
 			err = errors.Join(err, h.clear(h.place(p)), file.WriteBeneath(h.path, h.place(p), data, 0o600))
 		}
 	}
@@ -179,7 +180,7 @@ func (h *home) place(p string) string {
 	return filepath.Join(outside, p)
 }
 
-// clear makes the folders above a place; what the agent put there in their place is removed.
+// clear makes the folders above a place. It removes what the agent put in their place.
 func (h *home) clear(place string) error {
 	if dir := filepath.Dir(place); dir != "." {
 		return file.EnsureDirBeneath(h.path, dir)
@@ -187,19 +188,19 @@ func (h *home) clear(place string) error {
 	return nil
 }
 
-// link lets the agent have a path of the user by a link.
+// link lets the agent have a path of the user, through a link.
 func (h *home) link(m mount) error {
 	linked := slices.ContainsFunc(h.mounts, func(other mount) bool { return above(other.path, m.path) })
 	h.mounts = append(h.mounts, m)
 	place := h.place(m.path)
-	if linked { // with the folder that it is in
+	if linked { // through the link to a folder above it
 		return nil
 	}
 	if err := h.clear(place); err != nil {
 		return err
 	}
 	if info, err := file.StatBeneath(h.path, place); err == nil && info.Mode()&fs.ModeSymlink == 0 {
-		// The agent put its own there, as programs do that replace a file.
+		// The agent put a file of its own there, as programs do that replace files.
 		root, err := os.OpenRoot(h.path)
 		if err == nil {
 			err = errors.Join(root.RemoveAll(place), root.Close())
@@ -211,8 +212,8 @@ func (h *home) link(m mount) error {
 	return file.ReplaceLinkBeneath(h.path, place, m.from)
 }
 
-// moved returns an environment with the home, and what variables name there or of the agent's state,
-// in the place of the user's. The way to programs stays, and what was set for the attempt.
+// moved returns an environment in which HOME, and variables that name paths in the user's home or of the
+// agent's state, name those in this home. PATH stays as it is, and so do variables set for the attempt.
 func (h *home) moved(env agency.Environ, set []string) agency.Environ {
 	moved := env.Without("HOME")
 	for i, kv := range moved {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rights is the newest version of Landlock whose rights agency limits; an older kernel limits what it
-// knows. Files are limited since Linux 5.19, and scopes since 6.12.
+// rights are the rights of the newest version of Landlock that agency uses. An older kernel limits those that
+// it knows: files since Linux 5.19, and scopes since 6.12.
 var rights = landlock.V6.BestEffort()
 
 // limitFiles keeps this process, and what it starts, within a fence in the form of JSON.
@@ -37,12 +37,12 @@ func limitFiles(text string) error {
 		rules = append(rules, landlock.PathAccess(syscall.AccessFSReadDir, path).IgnoreIfMissing())
 	}
 	for fd := range 3 {
-		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil { // it lies outside, and programs open it again
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil { // the terminal is outside, and programs open it again
 			rules = append(rules, landlock.RWFiles(fmt.Sprintf("/proc/self/fd/%d", fd)).WithIoctlDev())
 		}
 	}
 	enforced := rights
-	if f.Alone { // then less is not enough
+	if f.Alone { // it must be enforced in full
 		enforced = landlock.V6
 	}
 	if err := enforced.RestrictPaths(rules...); err != nil {
@@ -57,13 +57,13 @@ func limitFiles(text string) error {
 	return nil
 }
 
-// dropRights drops all that root may do more than others, for good.
+// dropRights drops all capabilities of root for good.
 func dropRights() error {
 	var err error
 	for right := 0; err == nil; right++ {
 		err = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(right), 0, 0, 0)
 	}
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) { // after the last; or it cannot get any
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) { // after the last one; or this user has none to drop
 		header, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
 		err = unix.Capset(&header, &none[0])
 	}

@@ -13,9 +13,9 @@ import (
 	"agency/internal/file"
 )
 
-// Containers returns the containers of agency in the engine that an environment names, and in those
-// that the attempts of a data root noted: of that data root, and of others. away are the attempts
-// whose engine does not answer, so that their containers may be there.
+// Containers returns the containers of agency, of any data root, in the engine that an environment names and
+// in those that the attempts of a data root noted. away are the noted containers whose engine does not
+// answer: they may still exist.
 func (h *Host) Containers(ctx context.Context, env agency.Environ, home string) (found, away []agency.Container) {
 	if !supported {
 		return nil, nil

@@ -13,9 +13,9 @@ import (
 	"agency"
 )
 
-// A link connects the carrier of a container, which is outside, with the first program in it. The
-// carrier passes the program and the files of the agent: its terminal or pipes are the wrapper's
-// own, and no byte of them goes through the engine. The end of one is the end of the other.
+// A link connects the carrier of a container, which is outside, with the first program in it. The carrier
+// passes the program and the files of the agent: its terminal or pipes are the wrapper's own, and none of
+// their data goes through the engine. When one of the two ends, the other ends too.
 
 // start is the first message, to the inside. The files of the agent come with it.
 type start struct {
@@ -30,7 +30,7 @@ type start struct {
 type order struct {
 	Signal int    `json:"signal,omitempty"`
 	Port   int    `json:"port,omitempty"`
-	Of     uint64 `json:"of,omitempty"` // the number of the connection
+	Of     uint64 `json:"of,omitempty"` // the number of the connection to that port
 }
 
 // notice is each message to the outside.
@@ -40,7 +40,7 @@ type notice struct {
 	Ended   bool   `json:"ended,omitempty"`
 	Code    int    `json:"code"`         // of the agent's exit
 	Signal  int    `json:"signal"`       // that ended the agent
-	Of      uint64 `json:"of,omitempty"` // a connection; it comes with the message, unless nothing listens
+	Of      uint64 `json:"of,omitempty"` // the number of a connection, which comes with the message unless no program listens
 
 	// Reached is how often the kernel enforced the limits of the container.
 	Reached map[agency.LimitName]int64 `json:"reached,omitempty"`
@@ -60,7 +60,7 @@ func send(conn *net.UnixConn, message any, files ...int) error {
 	}
 	frame := append([]byte(fmt.Sprintf("%08x", len(data))), data...)
 	if len(files) > 0 {
-		// They come with the first byte.
+		// receive takes the files with the first byte.
 		if _, _, err := conn.WriteMsgUnix(frame[:1], unix.UnixRights(files...), nil); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen opens the ports, of which the first is the proxy's, on the loopback of this network, and
-// gives the listeners away. Nothing of them stays open here.
+// listen listens on ports of the loopback of this network, the first of which is for the proxy. It passes the
+// listeners to ListenerFile, and keeps none open.
 func listen(ports string) error {
 	defer func() { _ = unix.Close(ListenerFile) }()
 	var fds []int

@@ -12,7 +12,7 @@ import (
 	"agency/internal/file"
 )
 
-// above reports whether a path is dir, or a folder above it.
+// above reports whether path is dir or a folder above it.
 func above(path, dir string) bool {
 	return path == dir || strings.HasPrefix(dir, strings.TrimSuffix(path, "/")+"/")
 }
@@ -44,12 +44,12 @@ func programs(c *agency.Confinement, home string) []mount {
 		}
 		dir = filepath.Clean(dir)
 		add(dir)
-		// Of a folder of its own, as that of a version of Node, programs use lib too.
+		// Programs in a folder of their own, such as that of a version of Node, use lib beside bin too.
 		if prefix := filepath.Dir(dir); filepath.Base(dir) == "bin" && prefix != home && prefix != filepath.Join(home, ".local") {
 			add(filepath.Join(prefix, "lib"))
 		}
 	}
-	// Each file on the way of links to the program, if no folder shows it already: bubblewrap cannot
+	// Each link on the way to the program, and the program, unless a folder shows it already: bubblewrap cannot
 	// mount over a link.
 	way := func(p string) {
 		if before, _, packaged := strings.Cut(p, "/node_modules/"); packaged {
@@ -71,7 +71,7 @@ func programs(c *agency.Confinement, home string) []mount {
 		}
 		p = to
 	}
-	if file, err := filepath.EvalSymlinks(c.Argv[0]); err == nil { // also by folders that are links
+	if file, err := filepath.EvalSymlinks(c.Argv[0]); err == nil { // folders on the way may be links too
 		way(file)
 	}
 	return mounts
@@ -135,7 +135,7 @@ func state(c *agency.Confinement) []mount {
 		if err != nil {
 			continue
 		}
-		// A file in a folder of the run's own needs no mount, which no program could rename over.
+		// A file in a folder of the run itself needs no mount; and a program can replace it, unlike a mount.
 		if own := slices.Index(c.State.Own, filepath.Dir(p)); own >= 0 {
 			_ = file.WriteAtomic(filepath.Join(c.Own, strconv.Itoa(own), filepath.Base(p)), data)
 			continue

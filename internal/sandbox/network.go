@@ -10,15 +10,15 @@ import (
 )
 
 // Listening is the argument of Inside that makes it listen on the ports of the next argument, and
-// pass the listeners to the file ListenerFile before the agent starts. They stay in the sandbox's
-// network, and what accepts their connections is outside: the agent has no way to it but them.
+// pass the listeners to the file ListenerFile before the agent starts. The listeners are in the sandbox's
+// network, and the proxy that accepts their connections is outside: the agent can reach it only by them.
 const Listening = "listening"
 
-// ListenerFile is the number of the open file that takes the listeners: a socket whose other end
-// the wrapper has.
+// ListenerFile is the number of the open file to which the listeners are passed: a socket to the wrapper, or
+// to the holder.
 const ListenerFile = 3
 
-// proxyPort is the port of agency's proxy in a sandbox, when no host on the list has that.
+// proxyPort is the port of agency's proxy in a sandbox, unless a host on the list has it.
 const proxyPort = 3128
 
 // ports returns the ports to listen on in a sandbox with the network allow: that of the proxy, and
@@ -35,11 +35,11 @@ func ports(hosts []string) string {
 	return strings.Join(list, ",")
 }
 
-// proxied returns an environment with which programs use agency's proxy, but for what is on the
-// agent's own loopback. A NO_PROXY that was set for the attempt stays.
+// proxied returns an environment with which programs use agency's proxy, except for addresses on the agent's
+// own loopback. A NO_PROXY that was set for the attempt stays.
 func proxied(env agency.Environ, c *agency.Confinement, ports string) agency.Environ {
 	port, _, _ := strings.Cut(ports, ",")
-	// The programs of Node read the others only with the first one.
+	// Node reads the other variables only with this one.
 	set := agency.Environ{"NODE_USE_ENV_PROXY=1"}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
 		set = append(set, name+"=http://127.0.0.1:"+port, strings.ToLower(name)+"=http://127.0.0.1:"+port)

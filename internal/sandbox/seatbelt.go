@@ -11,15 +11,15 @@ import (
 // seatbeltProgram is the program of macOS that starts another one within the rules of a profile.
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-// services are those of the system that programs look up to know users, names, times and
-// certificates. None of them reads or starts anything for the one that asks.
+// services are the services of the system that programs look up to know users, names, times and
+// certificates. None of them reads a file or starts a program for its client.
 var services = []string{
 	"com.apple.PowerManagement.control", "com.apple.bsd.dirhelper", "com.apple.logd", "com.apple.system.logger",
 	"com.apple.system.notification_center", "com.apple.system.opendirectoryd.libinfo", "com.apple.system.opendirectoryd.membership",
 	"com.apple.trustd", "com.apple.trustd.agent",
 }
 
-// netServices are those that programs look up to reach a network.
+// netServices are the services that programs look up to reach a network.
 var netServices = []string{
 	"com.apple.SystemConfiguration.DNSConfiguration", "com.apple.SystemConfiguration.configd", "com.apple.networkd", "com.apple.ocspd",
 }
@@ -41,8 +41,7 @@ func bySeatbelt(c *agency.Confinement) (argv []string, env agency.Environ, err e
 	return slices.Concat([]string{seatbeltProgram, "-p", f.resolved().profile(resolved(kept))}, c.Argv), env, nil
 }
 
-// resolved returns a fence as Seatbelt needs it: it compares the real path of a file. What is not
-// there is left out.
+// resolved returns a fence with real paths, which Seatbelt compares. Paths that do not exist are left out.
 func (f *fence) resolved() *fence {
 	real := *f
 	real.Read, real.Write, real.Names = resolved(f.Read), resolved(f.Write), resolved(f.Names)
@@ -66,12 +65,12 @@ func resolved(paths []string) []string {
 }
 
 // profile returns the rules of Seatbelt that enforce a fence, in the language of sandbox-exec (SBPL,
-// which Apple does not document). kept are files that cannot be written, although the fence has them.
-// Of the rules that fit, the last decides. The paths are real ones.
+// which Apple does not document). kept are files that cannot be written, although the fence has them. The
+// last rule that matches decides. All paths are real ones.
 func (f *fence) profile(kept []string) string {
 	write, all := filter("subpath", f.Write), filter("subpath", slices.Concat(f.Read, f.Write))
 	var rules []string
-	// A rule without a filter would fit everything.
+	// A rule without a filter would match everything.
 	rule := func(head string, filters ...string) {
 		if all := strings.Join(filters, ""); all != "" {
 			rules = append(rules, "("+head+all+")")

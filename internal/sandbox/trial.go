@@ -18,7 +18,8 @@ import (
 	"agency/internal/socket"
 )
 
-// target is what an attempt to get out of a sandbox aims at: things outside that were made for it.
+// target holds what the trials aim at: files, sockets and a process outside the sandbox that were made for
+// them.
 type target struct {
 	Dir      string // has a file secret, and a socket
 	Process  int    // of the user
@@ -34,9 +35,9 @@ const (
 // trialTime is how long all trials of one sandbox may take.
 const trialTime = 20 * time.Second
 
-// Trials tries, from inside each sandbox of the level process or landlock that this host can make,
-// what the sandbox is to refuse. It aims at files, sockets and a process of its own, and changes
-// nothing else. E_SANDBOX_UNAVAILABLE: there is none, and the hint says what to do.
+// Trials tries, inside each sandbox of the level process or landlock that this host can make, all that the
+// sandbox must refuse. It aims at files, sockets and a process of its own, and changes nothing else.
+// E_SANDBOX_UNAVAILABLE: this host can make none, and the hint says what to do.
 func (h *Host) Trials(ctx context.Context, level agency.SandboxLevel) ([]agency.SandboxTrial, error) {
 	if err := h.Check(ctx, level); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (h *Host) trials(ctx context.Context, level agency.SandboxLevel, networks [
 	return all, nil
 }
 
-// folder makes a folder for trials. A daemon that is killed leaves it where the next one looks.
+// folder makes a folder for trials. When a daemon is killed, the next one removes it with Tmp.
 func (h *Host) folder() (string, error) {
 	if err := os.MkdirAll(h.Tmp, 0o700); err != nil {
 		return "", err
@@ -102,7 +103,7 @@ func (h *Host) folder() (string, error) {
 	return os.MkdirTemp(h.Tmp, "doctor-")
 }
 
-// listen opens the sockets of a target. They answer nothing, but for UDP.
+// listen opens the sockets of a target. Only the one for UDP answers.
 func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 	var open []interface{ Close() error }
 	closeAll = func() {
@@ -147,10 +148,10 @@ func (t *target) listen(ctx context.Context) (closeAll func(), err error) {
 	return closeAll, nil
 }
 
-// outcomes runs all attempts in one sandbox.
+// outcomes runs all trials in one sandbox.
 func outcomes(cmd *exec.Cmd, level agency.SandboxLevel, network agency.Network) ([]agency.SandboxTrial, error) {
 	if network == agency.NetworkAllow {
-		// In the place of the wrapper, it takes the sockets that lead to the proxy.
+		// The sandbox passes the listeners for the proxy by this socket, as it does to a wrapper.
 		own, theirs, err := socket.Pair()
 		if err != nil {
 			return nil, err

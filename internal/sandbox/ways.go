@@ -42,8 +42,8 @@ var everywhere = []way{
 	{"exchange UDP", true, exchange},
 }
 
-// Try tries all ways out, at a target in the form of JSON, and prints the outcome as JSON. It
-// returns the exit status.
+// Try tries all ways out, with a target in the form of JSON, and prints the outcomes as JSON. It returns the
+// exit status.
 func Try(aim string) int {
 	var t target
 	if err := json.Unmarshal([]byte(aim), &t); err != nil {
@@ -74,7 +74,7 @@ func Try(aim string) int {
 	return agency.ExitOK
 }
 
-// reason returns what the kernel said, without the names of what only the trial has.
+// reason returns the kernel's error, without the names of the trial's own files.
 func reason(err error) string {
 	if errno := unix.Errno(0); errors.As(err, &errno) {
 		return errno.Error()

@@ -35,10 +35,10 @@ const (
 
 // Append adds evidence, one line each, in one write: lines of several writers do not mix. Texts are
 // cut to their limits. Anything but a regular file, such as a link or a pipe, is refused with
-// file.ErrNotRegular. A file that would take more than 128 MiB keeps its newest 32 MiB, as a file with a
-// hole, in which all offsets stay; Tail tells what was lost. Where the file system has no holes, it is
-// started again. Append does not flush to the disk: a crash of the machine ends the attempt, and
-// what matters afterwards is in the record.
+// file.ErrNotRegular. A file that would take more than 128 MiB keeps its newest 32 MiB: the older part
+// becomes a hole, so all offsets stay valid, and Tail reports the loss. Where the file system has no holes,
+// the file is started again. Append does not flush to the disk: a crash of the machine ends the attempt,
+// and what matters afterwards is in the record.
 func Append(path string, evidence ...agency.Evidence) error {
 	f, err := open(path)
 	if err != nil {
@@ -133,17 +133,17 @@ func encode(f *os.File, evidence []agency.Evidence) (text []byte, size int64, er
 	return lines.Bytes(), info.Size(), nil
 }
 
-// holeBefore returns where the evidence of a file begins that gave its beginning back to the disk.
+// holeBefore returns how long the hole at the beginning of a file is; 0 without one.
 func holeBefore(f *os.File, size int64) int64 {
 	if size <= sizeLimit {
-		return 0 // it never did
+		return 0 // only larger files get a hole
 	}
 	return file.Data(f, 0)
 }
 
-// minor reports whether an agent's state is right without this evidence. How far an agent's own
-// file was read is not minor, because that part of it would be read again and again; nor is the end
-// of a tool, which answers what was asked about it.
+// minor reports whether the state of an agent is correct without this evidence. Evidence with an offset is
+// not minor: without it, a part of the agent's own file would be read again and again. The end of a tool
+// that has an id is not minor either, since it ends a request about that tool.
 func minor(e *agency.Evidence) bool {
 	switch e.Signal {
 	case agency.SignalToolStarted, agency.SignalUnknown, agency.SignalUsage, agency.SignalTodos, agency.SignalQueue:
@@ -156,10 +156,10 @@ func minor(e *agency.Evidence) bool {
 }
 
 // Tail returns the evidence after offset, up to the last complete line or a few megabytes, and the
-// offset to continue from. A file that became shorter is read from its beginning. For what the disk
-// got back before it was read, there is evidence with the event agency.EventLost. A line that is
-// not evidence becomes evidence with the signal unknown, so that it is counted. A missing file has
-// no evidence; anything but a regular file is file.ErrNotRegular.
+// offset to continue from. A file that became shorter is read from its beginning. In the place of
+// evidence that became a hole before Tail read it, there is evidence with the event agency.EventLost. A
+// line that is not evidence becomes evidence with the signal unknown, so that it is counted. A missing
+// file has no evidence; anything but a regular file is file.ErrNotRegular.
 func Tail(path string, offset int64) (evidence []agency.Evidence, next int64, err error) {
 	f, err := file.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,7 +226,7 @@ func clip(e *agency.Evidence) {
 	if e.Signal == agency.SignalTurnEnded {
 		most = agency.EvidenceMessage
 	}
-	if e.Signal == agency.SignalAsked && len(e.Text) > most { // what is allowed must be known to be the whole of it
+	if e.Signal == agency.SignalAsked && len(e.Text) > most { // the user must see that a request was cut
 		e.Text = cut(e.Text, most-len(agency.CutMark)) + agency.CutMark
 	}
 	e.Text = cut(e.Text, most)
