@@ -70,14 +70,7 @@ func (c *client) change(set func(*agency.WrapperUpdate)) {
 	c.mu.Lock()
 	set(&c.state)
 	c.mu.Unlock()
-	c.drafts()
-}
-
-func (c *client) drafts() {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
+	wake(c.changed)
 }
 
 // run keeps a connection until ctx ends, the exit is acknowledged, or the daemon refuses the
@@ -90,7 +83,7 @@ func (c *client) run(ctx context.Context) {
 		if err == nil {
 			welcome, err = c.connect(ctx)
 		}
-		if errors.Is(err, errRefused) || c.finished() || ctx.Err() != nil {
+		if errors.Is(err, errRefused) || closed(c.exitTaken) || ctx.Err() != nil {
 			return
 		}
 		backoff = min(max(2*backoff, backoffMin), backoffMax)
@@ -102,15 +95,6 @@ func (c *client) run(ctx context.Context) {
 			return
 		case <-time.After(backoff):
 		}
-	}
-}
-
-func (c *client) finished() bool {
-	select {
-	case <-c.exitTaken:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -193,7 +177,7 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 
 	var due <-chan time.Time // when output is to be reported
 	var sent, withExit uint64
-	c.drafts() // a new connection knows nothing
+	wake(c.changed) // the other end of a new connection knows nothing
 	for {
 		select {
 		case <-c.changed:
@@ -215,7 +199,7 @@ func (c *client) talk(ctx context.Context, wire *wire) error {
 			}
 		case <-due:
 			due = nil
-			c.drafts()
+			wake(c.changed)
 		case err := <-received:
 			return err
 		case <-ctx.Done():

@@ -235,10 +235,7 @@ func (g *guest) give(frame []byte) {
 	}
 	g.queue = append(g.queue, frame)
 	g.behind += len(frame)
-	select {
-	case g.wake <- struct{}{}:
-	default:
-	}
+	wake(g.wake)
 }
 
 // writeTo gives a guest what is queued for it, until it leaves.

@@ -34,18 +34,36 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 	}
 	c := &copier{f: f, raw: raw, buf: make([]byte, size), done: make(chan struct{})}
 	o.copiers = append(o.copiers, c)
-	go c.run(func(p []byte) {
-		now := killpoint.Now()
-		o.bytes.Add(int64(len(p)))
-		o.last.Store(now.UnixNano())
-		sink(p)
-		o.progress.see(p, now)
-		select {
-		case o.came <- struct{}{}:
-		default: // the client has not taken the previous token yet
-		}
-	})
+	go c.run(func(p []byte) { o.take(p, sink) })
 	return nil
+}
+
+// take gives a piece of output to a sink, and counts it.
+func (o *output) take(p []byte, sink func([]byte)) {
+	now := killpoint.Now()
+	o.bytes.Add(int64(len(p)))
+	o.last.Store(now.UnixNano())
+	sink(p)
+	o.progress.see(p, now)
+	wake(o.came)
+}
+
+// wake puts a token into a channel that holds at most one.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it has one already
+	}
+}
+
+// closed reports whether a channel is closed to which no goroutine sends.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // drain waits until what the runner wrote is in the logs. When alone is set, its output ends by
@@ -138,14 +156,7 @@ func (c *copier) fill(fd uintptr) bool {
 	return true
 }
 
-func (c *copier) ended() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
+func (c *copier) ended() bool { return closed(c.done) }
 
 // quiet reports whether there was nothing to read for a while after begin, and nothing is there
 // now.

@@ -261,17 +261,10 @@ func (s *speech) show(text string) {
 	if text == "" {
 		return
 	}
-	p, now := []byte(text), killpoint.Now()
-	o := s.out
-	o.bytes.Add(int64(len(p)))
-	o.last.Store(now.UnixNano())
-	o.logs.write(nil, p)
-	o.pane.show(p)
-	o.progress.see(p, now)
-	select {
-	case o.came <- struct{}{}:
-	default:
-	}
+	s.out.take([]byte(text), func(p []byte) {
+		s.out.logs.write(nil, p)
+		s.out.pane.show(p)
+	})
 }
 
 // begin says again what an earlier wrapper may not have written, and then what begins the conversation,
@@ -393,10 +386,7 @@ func (s *speech) write(frame []byte) error {
 		return fmt.Errorf("write to the agent: %w", err)
 	}
 	s.spoken = time.Now()
-	select {
-	case s.poke <- struct{}{}:
-	default:
-	}
+	wake(s.poke)
 	return nil
 }
 
@@ -465,14 +455,7 @@ func (s *speech) opened() bool {
 }
 
 // ended reports whether the runner has ended.
-func (s *speech) ended() bool {
-	select {
-	case <-s.over:
-		return true
-	default:
-		return false
-	}
-}
+func (s *speech) ended() bool { return closed(s.over) }
 
 // finish reads the rest of the wire after the runner has ended, and makes all guests leave.
 func (s *speech) finish() {

@@ -196,20 +196,25 @@ func allMounts(c *agency.Confinement) ([]mount, error) {
 	}
 	mounts = append(mounts, extra...)
 	mounts = append(mounts, state(c)...)
-	mounts = append(mounts, repository(c)...)
-	mounts = append(mounts, relay(c)...)
-	for _, path := range c.Reads {
-		mounts = append(mounts, mount{"--ro-bind", path, path})
-	}
-	for _, path := range c.Writes {
-		mounts = append(mounts, mount{"--bind", path, path})
-	}
+	mounts = append(mounts, work(c)...)
 	mounts = append(mounts, mount{"--ro-bind", c.Program, c.Program})
 	slices.SortStableFunc(mounts, func(a, b mount) int { return cmp.Compare(depth(a.path), depth(b.path)) })
 	return mounts, nil
 }
 
 func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
+
+// work returns what an agent works with: the repository, the relay, and the paths of its attempt.
+func work(c *agency.Confinement) []mount {
+	mounts := append(repository(c), relay(c)...)
+	for _, path := range c.Reads {
+		mounts = append(mounts, mount{"--ro-bind", path, path})
+	}
+	for _, path := range c.Writes {
+		mounts = append(mounts, mount{"--bind", path, path})
+	}
+	return mounts
+}
 
 // repository returns the worktree, and the private repository in the place of the real one.
 func repository(c *agency.Confinement) []mount {

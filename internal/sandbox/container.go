@@ -173,14 +173,7 @@ func containerOf(c *agency.Confinement, info *docker.Info) (*docker.Container, e
 		}
 		mounts = append(mounts, mount{"--ro-bind", c.Git.User, filepath.Join(home, ".gitconfig")})
 	}
-	mounts = append(mounts, repository(c)...)
-	mounts = append(mounts, relay(c)...)
-	for _, path := range c.Reads {
-		mounts = append(mounts, mount{"--ro-bind", path, path})
-	}
-	for _, path := range c.Writes {
-		mounts = append(mounts, mount{"--bind", path, path})
-	}
+	mounts = append(mounts, work(c)...)
 	limited(&of.HostConfig, c.Run.Resources)
 	bind(of, mounts...)
 	return of, nil

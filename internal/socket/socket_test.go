@@ -78,6 +78,27 @@ func TestDialNothing(t *testing.T) {
 	}
 }
 
+// A process replaces the socket that a killed one left, and leaves its own when it closes the listener.
+func TestListenReplacesDeadSocket(t *testing.T) {
+	t.Parallel()
+	dir := short(t)
+	path := filepath.Join(dir, "a.sock")
+	for range 2 {
+		l, err := socket.Listen(dir, "a.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := socket.Dial(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Close(), l.Close()
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Where other users can write, a socket can be replaced between two checks.
 func TestDialInOpenFolder(t *testing.T) {
 	t.Parallel()
