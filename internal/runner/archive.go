@@ -71,7 +71,7 @@ func (a archive) add(name string, to int64) error {
 	if to <= from {
 		return nil
 	}
-	in, err := openRegular(filepath.Join(a.dir, name))
+	in, err := file.OpenRegular(filepath.Join(a.dir, name))
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a archive) free(name string, to int64) error {
 
 // open opens a segment at an offset of its file.
 func (s segment) open(offset int64) (io.ReadCloser, error) {
-	f, err := openRegular(s.path)
+	f, err := file.OpenRegular(s.path)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"agency/internal/file"
 )
 
 // archivedLog reads a file that an agent in the mode protocol writes itself: first its archive, and then
@@ -24,7 +26,7 @@ type archivedLog struct {
 
 // openArchived opens such a file at its beginning.
 func openArchived(attemptDir, name string) (*archivedLog, error) {
-	f, err := openRegular(filepath.Join(attemptDir, name))
+	f, err := file.OpenRegular(filepath.Join(attemptDir, name))
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"agency/internal/file"
 	"agency/internal/protocol"
 )
 
@@ -70,7 +69,7 @@ func openStream(attemptDir, stream string) (Log, error) {
 		return openArchived(attemptDir, stderrFile)
 	}
 	l, err := openFileLog(filepath.Join(attemptDir, logsDir, name))
-	if errors.Is(err, unix.ELOOP) && stream == "stdout" { // on a terminal, stdout is a link to the only log
+	if errors.Is(err, file.ErrNotRegular) && stream == "stdout" { // on a terminal, stdout is a link to the only log
 		return openFileLog(filepath.Join(attemptDir, logsDir, runnerLog))
 	}
 	return l, err
@@ -148,7 +147,7 @@ func (l *fileLog) Close() error { return l.f.Close() }
 // open opens the file at its beginning. It refuses links and does not wait for the writer of a
 // FIFO.
 func (l *fileLog) open() error {
-	f, err := openRegular(l.path)
+	f, err := file.OpenRegular(l.path)
 	if err != nil {
 		return err
 	}
@@ -194,26 +193,10 @@ func (l *fileLog) replaced() (bool, error) {
 	return err == nil && !os.SameFile(named, opened), err
 }
 
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // findSince finds in the index the offset where output at or after since begins. Each line covers
 // the second of output after it. found is false when there is no such output yet.
 func findSince(index, stream string, since time.Time) (offset int64, found bool, err error) {
-	f, err := openRegular(index)
+	f, err := file.OpenRegular(index)
 	if err != nil {
 		return 0, false, err
 	}

@@ -133,7 +133,8 @@ func (s *speech) openIntents(path string, from int64) ([]protocol.Intent, error)
 	return protocol.ParseIntents(data), err
 }
 
-// replay reads the journal so far: each intent follows what had come before it.
+// replay reads the journal so far. It reads the wire up to the place of each intent before it takes the
+// intent.
 func (s *speech) replay(intents []protocol.Intent) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
