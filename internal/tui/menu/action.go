@@ -32,49 +32,49 @@ func titles(actions []action) []string {
 }
 
 // act prints actions, and does the one that the user chooses with what has the name.
-func (m *Menu) act(ctx context.Context, name string, actions []action) error {
+func (con *console) act(ctx context.Context, name string, actions []action) error {
 	for {
-		c, err := m.choose(ctx, "number of an action", titles(actions))
+		c, err := con.choose(ctx, "number of an action", titles(actions))
 		if err != nil || c.letter == back {
 			return err
 		}
 		if len(c.rows) > 0 {
-			_, err = m.do(ctx, name, &actions[c.rows[0]])
+			_, err = con.do(ctx, name, &actions[c.rows[0]])
 			return err
 		}
 	}
 }
 
 // ready asks what is to be asked before an action, and reports whether it is to be done.
-func (m *Menu) ready(ctx context.Context, name string, a *action) (text string, ok bool, err error) {
+func (con *console) ready(ctx context.Context, name string, a *action) (text string, ok bool, err error) {
 	if a.text != "" {
-		if text, err = m.text(ctx, a.text); err != nil || text == "" {
+		if text, err = con.text(ctx, a.text); err != nil || text == "" {
 			return "", false, err
 		}
 	}
 	if a.sure != "" {
-		if sure, err := m.sure(ctx, strings.Replace(a.sure, "%s", name, 1)); err != nil || !sure {
+		if sure, err := con.sure(ctx, strings.Replace(a.sure, "%s", name, 1)); err != nil || !sure {
 			return "", false, err
 		}
 	}
 	if a.says != "" {
-		m.say("%s %s", a.says, name)
+		con.say("%s %s", a.says, name)
 	}
 	return text, true, nil
 }
 
 // do does an action, and reports whether it was done.
-func (m *Menu) do(ctx context.Context, name string, a *action) (bool, error) {
-	text, ok, err := m.ready(ctx, name, a)
+func (con *console) do(ctx context.Context, name string, a *action) (bool, error) {
+	text, ok, err := con.ready(ctx, name, a)
 	if err != nil || !ok {
 		return false, err
 	}
 	said, err := a.do(ctx, text)
 	if err != nil {
-		return false, m.fail(err)
+		return false, con.fail(err)
 	}
 	for line := range strings.Lines(said) {
-		m.say("%s", line)
+		con.say("%s", line)
 	}
 	return true, nil
 }
@@ -85,26 +85,26 @@ func (m *Menu) several(ctx context.Context, rows []int) error {
 	runs := make([]api.Run, len(rows))
 	can := make([][]action, len(rows))
 	for i, at := range rows {
-		runs[i] = m.runs[at]
+		runs[i] = m.runs.numbered[at]
 		can[i] = slices.DeleteFunc(m.actions(&runs[i], nil), func(a action) bool { return !a.many })
 	}
 	shared := slices.DeleteFunc(slices.Clone(can[0]), func(a action) bool {
 		return slices.ContainsFunc(can, func(of []action) bool { return !slices.Contains(titles(of), a.does) })
 	})
-	m.say("%s", named(runs))
+	m.console.say("%s", named(runs))
 	if len(shared) == 0 {
-		m.say("nothing can be done with all of them")
+		m.console.say("nothing can be done with all of them")
 		return nil
 	}
 	c, err := choice{letter: again}, error(nil)
 	for err == nil && c.letter == again {
-		c, err = m.choose(ctx, "number of an action", titles(shared))
+		c, err = m.console.choose(ctx, "number of an action", titles(shared))
 	}
 	if err != nil || c.letter == back {
 		return err
 	}
 	a := &shared[c.rows[0]]
-	text, ok, err := m.ready(ctx, named(runs), a)
+	text, ok, err := m.console.ready(ctx, named(runs), a)
 	if err != nil || !ok {
 		return err
 	}
@@ -116,10 +116,10 @@ func (m *Menu) several(ctx context.Context, rows []int) error {
 		}
 		if err != nil {
 			e := agency.AsError(err)
-			m.inform(agency.Errorf(e.Code, "%s: %s", runs[i].Ref(), e.Message).WithHint("%s", e.Hint))
+			m.console.inform(agency.Errorf(e.Code, "%s: %s", runs[i].Ref(), e.Message).WithHint("%s", e.Hint))
 			continue
 		}
-		m.say("%s", said)
+		m.console.say("%s", said)
 	}
 	return nil
 }
@@ -265,16 +265,16 @@ func (m *Menu) move(ctx context.Context, r *api.Run) (string, error) {
 	for i, mode := range modes {
 		rows[i] = string(mode)
 	}
-	c, err := m.choose(ctx, "number of a mode", rows)
+	c, err := m.console.choose(ctx, "number of a mode", rows)
 	if err != nil || len(c.rows) == 0 {
 		return "", err
 	}
 	mode := modes[c.rows[0]]
-	task, err := m.text(ctx, "a task for it")
+	task, err := m.console.text(ctx, "a task for it")
 	if err != nil || task == "" && mode == agency.ModeHeadless {
 		return "in the mode headless an agent needs a task; nothing was done", err
 	}
-	m.say("moving %s", r.Ref())
+	m.console.say("moving %s", r.Ref())
 	_, err = m.o.Daemon.ResumeRun(ctx, page.ReadMode(string(r.ID), string(mode)+" "+task, m.o.Env, m.o.Config))
 	return r.Ref() + " continues in the mode " + string(mode), err
 }

@@ -15,7 +15,7 @@ import (
 
 // begin starts a run, or the session of a plan.
 func (m *Menu) begin(ctx context.Context) error {
-	c, err := m.choose(ctx, "number of what to start", []string{"a run with a task", "a session of agents, from a plan"})
+	c, err := m.console.choose(ctx, "number of what to start", []string{"a run with a task", "a session of agents, from a plan"})
 	switch {
 	case err != nil || len(c.rows) == 0:
 		return err
@@ -40,18 +40,18 @@ func (e *entry) text() string {
 
 // fill lets the user change entries, and then calls start, until that reports that it is done. The rows
 // are printed again only when the user asks for it: their numbers stay.
-func (m *Menu) fill(ctx context.Context, does string, entries []entry, start func() (bool, error)) error {
+func (con *console) fill(ctx context.Context, does string, entries []entry, start func() (bool, error)) error {
 	what := "1 to " + does + ", or number of what to change"
 	for told := false; ; {
 		c, err := choice{}, error(nil)
 		if told {
-			c, err = m.pick(ctx, &question{what: what, rows: 1 + len(entries), letters: inside})
+			c, err = con.pick(ctx, &question{what: what, rows: 1 + len(entries), letters: inside})
 		} else {
 			texts := []string{does}
 			for i := range entries {
 				texts = append(texts, entries[i].text())
 			}
-			c, err = m.choose(ctx, what, texts)
+			c, err = con.choose(ctx, what, texts)
 		}
 		told = c.letter != again
 		switch {
@@ -64,19 +64,19 @@ func (m *Menu) fill(ctx context.Context, does string, entries []entry, start fun
 			}
 		default:
 			e := &entries[c.rows[0]-1]
-			value, err := m.line(ctx, e.name+", an empty line: "+e.empty)
+			value, err := con.line(ctx, e.name+", an empty line: "+e.empty)
 			if err != nil {
 				return err
 			}
 			*e.value = strings.TrimSpace(value)
-			m.say("%s", e.text())
+			con.say("%s", e.text())
 		}
 	}
 }
 
 // beginRun asks for a task and what else is to be said of the run, and starts it.
 func (m *Menu) beginRun(ctx context.Context) error {
-	task, err := m.lots(ctx, "the task, on as many lines as you like; an empty line ends it")
+	task, err := m.console.lots(ctx, "the task, on as many lines as you like; an empty line ends it")
 	if err != nil || task == "" {
 		return err
 	}
@@ -93,28 +93,28 @@ func (m *Menu) beginRun(ctx context.Context) error {
 		{"base, a branch or commit", "what is checked out", &run.Base},
 		{"sandbox (" + strings.Join(levels, ", ") + ")", "as configured", &run.Sandbox},
 	}
-	return m.fill(ctx, "start it", entries, func() (bool, error) {
-		m.say("starting")
+	return m.console.fill(ctx, "start it", entries, func() (bool, error) {
+		m.console.say("starting")
 		resp, err := m.o.Daemon.CreateRun(ctx, api.CreateRunRequest{Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config, Spec: run.Spec(m.o.Runner)})
 		if err != nil {
-			return false, m.fail(err)
+			return false, m.console.fail(err)
 		}
-		m.say("%s started", resp.Run.Ref())
-		m.warn(resp.Warnings)
-		return true, m.fail(m.list(ctx))
+		m.console.say("%s started", resp.Run.Ref())
+		m.console.warn(resp.Warnings)
+		return true, m.console.fail(m.list(ctx))
 	})
 }
 
 // warn prints warnings.
-func (m *Menu) warn(warnings []string) {
+func (con *console) warn(warnings []string) {
 	for _, warning := range warnings {
-		m.say("warning: %s", warning)
+		con.say("warning: %s", warning)
 	}
 }
 
 // beginSession reads a plan, says what it would do, and starts it when the user is sure.
 func (m *Menu) beginSession(ctx context.Context) error {
-	path, err := m.text(ctx, "the plan, a file or folder")
+	path, err := m.console.text(ctx, "the plan, a file or folder")
 	if err != nil || path == "" {
 		return err
 	}
@@ -123,26 +123,26 @@ func (m *Menu) beginSession(ctx context.Context) error {
 	}
 	req := api.StartSessionRequest{Plan: api.PlanSource{Path: path, Agents: []string{}}, Dir: m.o.Dir, Env: m.o.Env, Config: m.o.Config}
 	entries := []entry{{"repository, a folder in it", "the present folder", &req.Dir}, {"name", "that of the plan", &req.Plan.Name}, {"base", "that of the plan", &req.Plan.Base}}
-	return m.fill(ctx, "check it", entries, func() (bool, error) {
+	return m.console.fill(ctx, "check it", entries, func() (bool, error) {
 		req.Dir = cmp.Or(req.Dir, m.o.Dir)
 		plan, err := m.o.Daemon.PlanSession(ctx, api.PlanSessionRequest{Plan: req.Plan, Dir: req.Dir, Env: req.Env, Config: req.Config})
 		if err != nil {
-			return false, m.fail(err)
+			return false, m.console.fail(err)
 		}
 		m.tellPlan(&plan)
 		if r := plan.Refused; r != nil {
-			return false, m.fail(agency.Errorf(r.Code, "it cannot start: %s", r.Message).WithHint("%s", r.Hint))
+			return false, m.console.fail(agency.Errorf(r.Code, "it cannot start: %s", r.Message).WithHint("%s", r.Hint))
 		}
-		if sure, err := m.sure(ctx, "start "+count(len(plan.Plan.Agents), "agent", "agents")+"?"); err != nil || !sure {
+		if sure, err := m.console.sure(ctx, "start "+count(len(plan.Plan.Agents), "agent", "agents")+"?"); err != nil || !sure {
 			return false, err
 		}
-		m.say("starting")
+		m.console.say("starting")
 		started, err := m.o.Daemon.StartSession(ctx, req)
 		if err != nil {
-			return false, m.fail(err)
+			return false, m.console.fail(err)
 		}
-		m.say("%s started", session.Name(&started.Session))
-		m.warn(started.Warnings)
+		m.console.say("%s started", session.Name(&started.Session))
+		m.console.warn(started.Warnings)
 		return true, m.session(ctx, string(started.Session.ID))
 	})
 }
@@ -150,7 +150,7 @@ func (m *Menu) beginSession(ctx context.Context) error {
 // tellPlan prints what a plan would do.
 func (m *Menu) tellPlan(resp *api.PlanSessionResponse) {
 	plan := &resp.Plan
-	m.say("plan %s, %s, at most %d at once, on failure %s", plan.Name, count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure)
+	m.console.say("plan %s, %s, at most %d at once, on failure %s", plan.Name, count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure)
 	runners := map[string]string{}
 	for i := range resp.Agents {
 		runners[resp.Agents[i].ID] = resp.Agents[i].Runner
@@ -168,8 +168,8 @@ func (m *Menu) tellPlan(resp *api.PlanSessionResponse) {
 			if len(after[id]) > 0 {
 				text += ", after " + strings.Join(after[id], ", ")
 			}
-			m.say("%s", text)
+			m.console.say("%s", text)
 		}
 	}
-	m.warn(resp.Warnings)
+	m.console.warn(resp.Warnings)
 }

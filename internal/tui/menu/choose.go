@@ -47,7 +47,7 @@ type choice struct {
 }
 
 // pick asks until the user gives an answer. An empty line is the letter that reads the rows again.
-func (m *Menu) pick(ctx context.Context, q *question) (choice, error) {
+func (con *console) pick(ctx context.Context, q *question) (choice, error) {
 	prompt := []string{q.what}
 	for _, l := range append(slices.Clone(q.letters), letter{help, "help", ""}) {
 		if l.short != "" {
@@ -55,7 +55,7 @@ func (m *Menu) pick(ctx context.Context, q *question) (choice, error) {
 		}
 	}
 	for {
-		line, err := m.command(ctx, strings.Join(prompt, ", "))
+		line, err := con.command(ctx, strings.Join(prompt, ", "))
 		if err != nil {
 			return choice{}, err
 		}
@@ -71,11 +71,11 @@ func (m *Menu) pick(ctx context.Context, q *question) (choice, error) {
 			return choice{rows: rows}, nil
 		}
 		if line != help {
-			m.say("%q is not a number of the list, and no letter; ? says what there is", line)
+			con.say("%q is not a number of the list, and no letter; ? says what there is", line)
 			continue
 		}
 		for _, l := range q.letters {
-			m.say("%s: %s", l.key, l.does)
+			con.say("%s: %s", l.key, l.does)
 		}
 	}
 }
@@ -97,12 +97,12 @@ func numbers(line string, q *question) ([]int, bool) {
 
 // choose prints numbered rows, and asks for one of them, or for a letter. One letter goes back, and
 // one prints the rows again.
-func (m *Menu) choose(ctx context.Context, what string, rows []string, letters ...letter) (choice, error) {
+func (con *console) choose(ctx context.Context, what string, rows []string, letters ...letter) (choice, error) {
 	letters = append(slices.Clone(letters), inside...)
 	for i, row := range rows {
-		m.say("%d. %s", i+1, row)
+		con.say("%d. %s", i+1, row)
 	}
-	return m.pick(ctx, &question{what: what, rows: len(rows), letters: letters})
+	return con.pick(ctx, &question{what: what, rows: len(rows), letters: letters})
 }
 
 // rows are numbered rows and what happens when the user chooses one of them, or a letter.
@@ -114,17 +114,17 @@ type rows struct {
 
 // browse prints rows and opens the one that the user chooses, until the user goes back. Each time the
 // rows are read again. none is said when there are none.
-func (m *Menu) browse(ctx context.Context, what, none string, read func() (rows, error)) error {
+func (con *console) browse(ctx context.Context, what, none string, read func() (rows, error)) error {
 	for {
 		rows, err := read()
 		switch {
 		case err != nil:
-			return m.fail(err)
+			return con.fail(err)
 		case len(rows.texts) == 0:
-			m.say("%s", none)
+			con.say("%s", none)
 			return nil
 		}
-		c, err := m.choose(ctx, what, rows.texts, rows.letters...)
+		c, err := con.choose(ctx, what, rows.texts, rows.letters...)
 		if err != nil || c.letter == back {
 			return err
 		}
@@ -142,9 +142,9 @@ const pageRows = 20
 
 // pages prints a long text, some rows at a time: from its beginning, or, if its end is the newest
 // part, that and then what is before.
-func (m *Menu) pages(ctx context.Context, lines []string, newestLast bool) error {
+func (con *console) pages(ctx context.Context, lines []string, newestLast bool) error {
 	if len(lines) == 0 {
-		m.say("there is nothing")
+		con.say("there is nothing")
 	}
 	for len(lines) > 0 {
 		n, more := min(pageRows, len(lines)), "more"
@@ -153,12 +153,12 @@ func (m *Menu) pages(ctx context.Context, lines []string, newestLast bool) error
 			part, rest, more = lines[len(lines)-n:], lines[:len(lines)-n], "earlier"
 		}
 		for _, line := range part {
-			m.sayCode(line)
+			con.sayCode(line)
 		}
 		if lines = rest; len(lines) == 0 {
 			break
 		}
-		c, err := m.pick(ctx, &question{what: fmt.Sprintf("%d %s rows, an empty line: read on", len(lines), more), letters: []letter{{again, "", "read on; an empty line too"}, goBack, goAway}})
+		c, err := con.pick(ctx, &question{what: fmt.Sprintf("%d %s rows, an empty line: read on", len(lines), more), letters: []letter{{again, "", "read on; an empty line too"}, goBack, goAway}})
 		if err != nil || c.letter == back {
 			return err
 		}

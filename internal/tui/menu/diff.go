@@ -27,22 +27,22 @@ func (m *Menu) changes(ctx context.Context, r *api.Run) error {
 		{"c", "compare", "compare with where it began, with its last turn, or with where it left its branch"},
 		{"w", "white space", "leave out what differs in white space only, or read it again"},
 	}
-	return m.browse(ctx, "number of a file", "nothing has changed", func() (rows, error) {
+	return m.console.browse(ctx, "number of a file", "nothing has changed", func() (rows, error) {
 		list := req
 		list.List = true
 		resp, err := m.o.Daemon.DiffRun(ctx, list)
 		if left := resp.LeftOut.Files; left > 0 {
-			m.say("%s too large to read: agency diff %s", count(left, "file is", "files are"), r.Ref())
+			m.console.say("%s too large to read: agency diff %s", count(left, "file is", "files are"), r.Ref())
 		}
 		return rows{fileTexts(resp.List), letters, func(c choice) error {
 			switch c.letter {
 			case "c":
 				req.Base = next[req.Base]
-				m.say("compared with %s", compared[req.Base])
+				m.console.say("compared with %s", compared[req.Base])
 				return nil
 			case "w":
 				req.IgnoreSpace = !req.IgnoreSpace
-				m.say("white space %s", map[bool]string{true: "does not count", false: "counts"}[req.IgnoreSpace])
+				m.console.say("white space %s", map[bool]string{true: "does not count", false: "counts"}[req.IgnoreSpace])
 				return nil
 			}
 			return m.file(ctx, r, &resp.List[c.rows[0]], req)
@@ -79,7 +79,7 @@ func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api
 	req.File, req.MaxBytes = f.Path, fileBytes
 	resp, err := m.o.Daemon.DiffRun(ctx, req)
 	if err != nil {
-		return m.fail(err)
+		return m.console.fail(err)
 	}
 	lines := fileLines(resp.Patch, m.comments(ctx, r, f.Path))
 	if resp.Truncated {
@@ -88,7 +88,7 @@ func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api
 	for {
 		n := min(pageRows, len(lines))
 		for _, line := range lines[:n] {
-			m.sayCode(line)
+			m.console.sayCode(line)
 		}
 		lines = lines[n:]
 		prompt := "number of a line and a comment"
@@ -96,7 +96,7 @@ func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api
 			prompt = count(len(lines), "more row", "more rows") + ", an empty line: read on, " + prompt
 		}
 		for typed := true; typed; {
-			line, err := m.command(ctx, prompt+", r: reviewed, s: send, x: discard, b: back, ?: help")
+			line, err := m.console.command(ctx, prompt+", r: reviewed, s: send, x: discard, b: back, ?: help")
 			if err != nil || line == back || line == "" && len(lines) == 0 {
 				return err
 			}
@@ -116,12 +116,12 @@ func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api
 func (m *Menu) review(ctx context.Context, r *api.Run, f *agency.FileDiff) error {
 	req := api.MarkReviewedRequest{Run: string(r.ID), Files: []agency.ReviewedFile{{Path: f.Path, Object: f.Object}}, Undo: f.Reviewed}
 	if _, err := m.o.Daemon.MarkReviewed(ctx, req); err != nil {
-		return m.fail(err)
+		return m.console.fail(err)
 	}
 	if req.Undo {
-		m.say("%s is not marked as reviewed any more", f.Path)
+		m.console.say("%s is not marked as reviewed any more", f.Path)
 	} else {
-		m.say("%s is reviewed, until it changes", f.Path)
+		m.console.say("%s is reviewed, until it changes", f.Path)
 	}
 	return nil
 }
@@ -182,11 +182,11 @@ func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error
 	first, text, _ := strings.Cut(line, " ")
 	switch text = strings.TrimSpace(text); first {
 	case help:
-		m.say("12 why this?: a comment on line 12; -12 why?: on the deleted line 12")
-		m.say("r: the file is reviewed, or not any more; s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
+		m.console.say("12 why this?: a comment on line 12; -12 why?: on the deleted line 12")
+		m.console.say("r: the file is reviewed, or not any more; s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
 		return nil
 	case "s":
-		_, err := m.do(ctx, r.Ref(), &action{sure: "send the comments to the agent of %s?", do: func(ctx context.Context, _ string) (string, error) {
+		_, err := m.console.do(ctx, r.Ref(), &action{sure: "send the comments to the agent of %s?", do: func(ctx context.Context, _ string) (string, error) {
 			resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: run})
 			if err == nil && !resp.Confirmed {
 				return "typed, but agency did not see the agent accept it", nil
@@ -199,14 +199,14 @@ func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error
 	}
 	at, wrong := strconv.Atoi(first)
 	if wrong != nil || at == 0 || text == "" {
-		m.say("%q is not a number of a line and a comment, such as: 12 why this?", line)
+		m.console.say("%q is not a number of a line and a comment, such as: 12 why this?", line)
 		return nil
 	}
 	req := api.CommentRequest{File: path, Line: max(at, -at), Old: at < 0, Text: text}
 	if _, err := d.AddComments(ctx, api.AddCommentsRequest{Run: run, Comments: []api.CommentRequest{req}}); err != nil {
-		return m.fail(err)
+		return m.console.fail(err)
 	}
-	m.say("comment on line %d of %s kept; s sends it", req.Line, path)
+	m.console.say("comment on line %d of %s kept; s sends it", req.Line, path)
 	return nil
 }
 
@@ -214,10 +214,10 @@ func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error
 func (m *Menu) discard(ctx context.Context, r *api.Run, text string) error {
 	number, wrong := strconv.Atoi(text)
 	if wrong != nil {
-		m.say("%q is not a number of a comment, such as: x 3", text)
+		m.console.say("%q is not a number of a comment, such as: x 3", text)
 		return nil
 	}
-	_, err := m.do(ctx, r.Ref(), &action{sure: fmt.Sprintf("discard comment %d on %%s?", number), do: func(ctx context.Context, _ string) (string, error) {
+	_, err := m.console.do(ctx, r.Ref(), &action{sure: fmt.Sprintf("discard comment %d on %%s?", number), do: func(ctx context.Context, _ string) (string, error) {
 		_, err := m.o.Daemon.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(r.ID), Numbers: []int{number}})
 		return "the comment is discarded", err
 	}})

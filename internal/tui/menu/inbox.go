@@ -15,7 +15,7 @@ import (
 // inbox lists the alerts and the messages that wait for the user, and opens those that the user
 // chooses.
 func (m *Menu) inbox(ctx context.Context) error {
-	return m.browse(ctx, "number of an alert or a message", "no alert and no message waits for you", func() (rows, error) {
+	return m.console.browse(ctx, "number of an alert or a message", "no alert and no message waits for you", func() (rows, error) {
 		alerts, messages, err := about.Inbox(ctx, &m.o.Daemon)
 		texts, items := []string{}, []func() error{}
 		for i := range alerts {
@@ -25,7 +25,7 @@ func (m *Menu) inbox(ctx context.Context) error {
 			}
 			texts, items = append(texts, text), append(items, func() error { return m.alert(ctx, &alerts[i]) })
 		}
-		names := m.names()
+		names := m.runs.names()
 		for i := range messages {
 			msg := &messages[i]
 			texts = append(texts, cmp.Or(names[msg.From], msg.From)+" wrote: "+view.MessageText(msg))
@@ -36,8 +36,8 @@ func (m *Menu) inbox(ctx context.Context) error {
 }
 
 func (m *Menu) alert(ctx context.Context, al *api.Alert) error {
-	m.say("%s", view.AlertSentence(al))
-	m.say("its command: %s", view.AlertCommand(al))
+	m.console.say("%s", view.AlertSentence(al))
+	m.console.say("its command: %s", view.AlertCommand(al))
 	d, ids := &m.o.Daemon, []string{al.ID}
 	actions := []action{}
 	switch {
@@ -52,7 +52,7 @@ func (m *Menu) alert(ctx context.Context, al *api.Alert) error {
 	if al.SnoozedUntil != nil {
 		snooze, done, wait = "end its snooze", "no longer snoozed", page.SnoozeOver
 	}
-	return m.act(ctx, al.Ref(), append(actions,
+	return m.console.act(ctx, al.Ref(), append(actions,
 		action{does: "acknowledge it", do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.AckAlerts(ctx, api.AckAlertRequest{Alerts: ids})
 			return "acknowledged", err
@@ -65,7 +65,7 @@ func (m *Menu) alert(ctx context.Context, al *api.Alert) error {
 }
 
 func (m *Menu) message(ctx context.Context, msg *agency.Message) error {
-	if err := m.pages(ctx, strings.Split(view.MessageText(msg), "\n"), false); err != nil {
+	if err := m.console.pages(ctx, strings.Split(view.MessageText(msg), "\n"), false); err != nil {
 		return err
 	}
 	actions := []action{{does: "acknowledge it", do: func(ctx context.Context, _ string) (string, error) {
@@ -77,5 +77,5 @@ func (m *Menu) message(ctx context.Context, msg *agency.Message) error {
 			return "", m.run(ctx, agency.RunID(msg.From))
 		}})
 	}
-	return m.act(ctx, "the message", actions)
+	return m.console.act(ctx, "the message", actions)
 }

@@ -8,16 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/tui/list"
 	"agency/internal/tui/page"
-	"agency/internal/view"
 )
 
 // Options are what the menu gets from the command line.
@@ -34,16 +31,11 @@ type Options struct {
 	Command func(args ...string) *exec.Cmd
 }
 
-// Menu is the state of the dialog: the runs as they were numbered last.
+// Menu offers the runs, sessions, queues and messages, and does what the user chooses.
 type Menu struct {
-	o      Options
-	runs   []api.Run
-	filter string
-	told   map[string]bool // runs with what they wait for
-	want   chan<- struct{} // asks for a line
-	lines  <-chan string
-	seen   <-chan struct{} // something changed
-	listed time.Time       // when the runs were last asked for because of that
+	o       Options
+	console *console
+	runs    *runList
 }
 
 // followAgain is how long to wait before following the events of a daemon that cannot be reached.
@@ -56,7 +48,8 @@ func Run(ctx context.Context, o Options) error {
 	want, lines, changes := make(chan struct{}, 1), make(chan string), make(chan struct{}, 1)
 	go read(ctx, o.In, want, lines)
 	go follow(ctx, &o.Daemon, changes)
-	m := &Menu{o: o, told: map[string]bool{}, want: want, lines: lines, seen: changes}
+	m := &Menu{o: o, runs: &runList{daemon: &o.Daemon, told: map[string]bool{}}}
+	m.console = &console{out: o.Out, want: want, lines: lines, changes: changes, news: m.runs.news}
 	err := m.list(ctx)
 	for err == nil {
 		err = m.top(ctx)
@@ -86,7 +79,7 @@ func follow(ctx context.Context, d *page.Daemon, changes chan<- struct{}) {
 
 // top does what the user chooses in the list of runs.
 func (m *Menu) top(ctx context.Context) error {
-	c, err := m.pick(ctx, &question{what: "number of a run", rows: len(m.runs), several: true, letters: []letter{
+	c, err := m.console.pick(ctx, &question{what: "number of a run", rows: len(m.runs.numbered), several: true, letters: []letter{
 		{"n", "new run", "start a run, or a session of agents from a plan"},
 		{"s", "sessions", "the sessions"},
 		{"l", "landing queues", "what waits to land"},
@@ -108,126 +101,35 @@ func (m *Menu) top(ctx context.Context) error {
 	case "l":
 		return m.queues(ctx)
 	case "/":
-		m.filter = c.rest
-		return m.fail(m.list(ctx))
+		m.runs.filter = c.rest
+		return m.console.fail(m.list(ctx))
 	case again:
-		return m.fail(m.list(ctx))
+		return m.console.fail(m.list(ctx))
 	}
 	if len(c.rows) > 1 {
 		return m.several(ctx, c.rows)
 	}
-	return m.run(ctx, m.runs[c.rows[0]].ID)
+	return m.run(ctx, m.runs.numbered[c.rows[0]].ID)
 }
 
-// list prints the runs, numbered.
+// list reads the runs again and prints them, numbered.
 func (m *Menu) list(ctx context.Context) error {
-	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{Order: api.OrderByNeed})
+	all, err := m.runs.read(ctx)
 	if err != nil {
 		return err
 	}
-	all := len(resp.Runs)
-	m.runs = slices.DeleteFunc(resp.Runs, func(r api.Run) bool { return !list.Matches(m.filter, &r) })
-	slices.SortStableFunc(m.runs, func(a, b api.Run) int { return view.Compare(&a, &b) })
+	runs := m.runs.numbered
 	switch {
 	case all == 0:
-		m.say(`no run yet; n starts one, or in a repository: agency run "fix the login test"`)
-	case m.filter != "":
-		m.say("%d of %d runs match the filter %s; / ends it", len(m.runs), all, m.filter)
+		m.console.say(`no run yet; n starts one, or in a repository: agency run "fix the login test"`)
+	case m.runs.filter != "":
+		m.console.say("%d of %d runs match the filter %s; / ends it", len(runs), all, m.runs.filter)
 	}
-	repos := slices.ContainsFunc(m.runs, func(r api.Run) bool { return r.Repo != m.runs[0].Repo })
-	for i := range m.runs {
-		r := &m.runs[i]
-		m.isNews(r)
-		m.say("%d. %s", i+1, runText(r, repos))
+	repos := slices.ContainsFunc(runs, func(r api.Run) bool { return r.Repo != runs[0].Repo })
+	for i := range runs {
+		m.runs.isNews(&runs[i])
+		m.console.say("%d. %s", i+1, runText(&runs[i], repos))
 	}
-	return nil
-}
-
-// runText returns what is to be said of a run in a list, with its repository when there are several.
-func runText(r *api.Run, repos bool) string {
-	text := r.Ref()
-	if repos {
-		text += " in " + filepath.Base(r.Repo)
-	}
-	text += ", " + r.Status.String()
-	if view.GroupOf(r) == view.GroupSnoozed {
-		text += ", snoozed"
-	}
-	if summary := view.Summary(r); summary != "" {
-		text += ": " + summary
-	}
-	return text
-}
-
-// names returns what users call the runs of the list, by their ids.
-func (m *Menu) names() map[string]string {
-	names := map[string]string{}
-	for i := range m.runs {
-		names[string(m.runs[i].ID)] = m.runs[i].Ref()
-	}
-	return names
-}
-
-// news tells which runs need the user that did not before. The numbers stay as they are.
-func (m *Menu) news(ctx context.Context) {
-	m.listed = time.Now()
-	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{Order: api.OrderByNeed})
-	if err != nil {
-		return // the next action says why
-	}
-	for i := range resp.Runs {
-		if r := &resp.Runs[i]; m.isNews(r) {
-			m.say("news: %s", runText(r, false))
-		}
-	}
-}
-
-// isNews reports whether a run needs the user for something that was not told.
-func (m *Menu) isNews(r *api.Run) bool {
-	key := string(r.ID) + " " + r.Status.String() + " " + view.PromptID(r)
-	switch {
-	case view.GroupOf(r) == view.GroupSnoozed:
-		delete(m.told, key) // it is told when it is back
-		return false
-	case !r.NeedsYou() || m.told[key]:
-		return false
-	}
-	m.told[key] = true
-	return true
-}
-
-// find reads a run by its id.
-func (m *Menu) find(ctx context.Context, id agency.RunID) (*api.Run, error) {
-	resp, err := m.o.Daemon.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{id}})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(resp.Runs) == 0:
-		name := m.names()[string(id)]
-		if name == "" {
-			name = "its run"
-		}
-		return nil, agency.Errorf(agency.CodeRunNotFound, "%s was removed", name).WithHint("the list of runs again: r")
-	default:
-		return &resp.Runs[0], nil
-	}
-}
-
-// inform prints an error and its way out.
-func (m *Menu) inform(err error) {
-	e := agency.AsError(err)
-	m.say("error: %s", e.Message)
-	if e.Hint != "" {
-		m.say("%s", e.Hint)
-	}
-}
-
-// fail prints an error and its way out. Only the end of the dialog ends the menu.
-func (m *Menu) fail(err error) error {
-	if err == nil || errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	m.inform(err)
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 // queues lists what waits to land, and opens the entries that the user chooses.
 func (m *Menu) queues(ctx context.Context) error {
-	return m.browse(ctx, "number of an entry", "no work waits to land", func() (rows, error) {
+	return m.console.browse(ctx, "number of an entry", "no work waits to land", func() (rows, error) {
 		resp, err := m.o.Daemon.ListQueue(ctx, api.ListQueueRequest{})
 		texts := make([]string, len(resp.Entries))
 		for i := range resp.Entries {
@@ -22,15 +22,15 @@ func (m *Menu) queues(ctx context.Context) error {
 		}
 		return rows{texts: texts, open: func(c choice) error {
 			e := &resp.Entries[c.rows[0]]
-			m.say("%s", texts[c.rows[0]])
+			m.console.say("%s", texts[c.rows[0]])
 			q := page.QueueOf(&resp, &e.Entry)
 			if q.Paused {
-				m.say("the queue of %s is paused", q.Target)
+				m.console.say("the queue of %s is paused", q.Target)
 			}
 			if q.Note != "" {
-				m.say("%s", q.Note)
+				m.console.say("%s", q.Note)
 			}
-			return m.act(ctx, e.Entry.Run, m.entryActions(&e.Entry, q.Paused))
+			return m.console.act(ctx, e.Entry.Run, m.entryActions(&e.Entry, q.Paused))
 		}}, err
 	})
 }

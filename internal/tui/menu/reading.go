@@ -19,7 +19,7 @@ func (m *Menu) readings(r *api.Run) []action {
 			if err != nil {
 				return "", err
 			}
-			return "", m.pages(ctx, lines, newestLast)
+			return "", m.console.pages(ctx, lines, newestLast)
 		}}
 	}
 	return []action{
@@ -27,7 +27,7 @@ func (m *Menu) readings(r *api.Run) []action {
 		reading("why it has its status", false, func(ctx context.Context) ([]string, error) { return why(ctx, m, run) }),
 		reading("the end of its log", true, func(ctx context.Context) ([]string, error) { return plainly(about.Log(ctx, d, run)) }),
 		reading("the messages that it got, the newest first", false, func(ctx context.Context) ([]string, error) {
-			return plainly(about.Messages(ctx, d, run, m.names()))
+			return plainly(about.Messages(ctx, d, run, m.runs.names()))
 		}),
 		reading("what happened to it, the newest first", false, func(ctx context.Context) ([]string, error) { return plainly(about.Events(ctx, d, run)) }),
 	}

@@ -18,20 +18,20 @@ import (
 func (m *Menu) run(ctx context.Context, id agency.RunID) error {
 	told, actions := "", []action{}
 	for {
-		r, err := m.find(ctx, id)
+		r, err := m.runs.find(ctx, id)
 		if err != nil {
-			return m.fail(err)
+			return m.console.fail(err)
 		}
 		now := strings.Join([]string{string(r.State), r.Status.String(), view.PromptID(r), view.GroupOf(r).Title()}, " ")
 		var c choice
 		if now == told {
-			c, err = m.pick(ctx, &question{what: "number of an action", rows: len(actions), letters: inside})
+			c, err = m.console.pick(ctx, &question{what: "number of an action", rows: len(actions), letters: inside})
 		} else {
 			told = now
-			m.isNews(r)
+			m.runs.isNews(r)
 			m.tell(r)
 			actions = m.actions(r, m.answers(ctx, r))
-			c, err = m.choose(ctx, "number of an action", titles(actions))
+			c, err = m.console.choose(ctx, "number of an action", titles(actions))
 		}
 		switch {
 		case err != nil || c.letter == back:
@@ -41,7 +41,7 @@ func (m *Menu) run(ctx context.Context, id agency.RunID) error {
 			continue
 		}
 		a := &actions[c.rows[0]]
-		done, err := m.do(ctx, r.Ref(), a)
+		done, err := m.console.do(ctx, r.Ref(), a)
 		if err != nil || done && a.leaves {
 			return err
 		}
@@ -53,13 +53,13 @@ func (m *Menu) run(ctx context.Context, id agency.RunID) error {
 func (m *Menu) tell(r *api.Run) {
 	q := r.Request
 	if q == nil || q.Text == "" && q.Tool == "" {
-		m.say("%s", runText(r, false))
+		m.console.say("%s", runText(r, false))
 		if r.Status == agency.Waiting && view.Summary(r) == "" {
-			m.say("its turn ended, and it did not say what it needs")
+			m.console.say("its turn ended, and it did not say what it needs")
 		}
 		return
 	}
-	m.say("%s, %s", r.Ref(), r.Status)
+	m.console.say("%s, %s", r.Ref(), r.Status)
 	who := "it asks"
 	if q.Subagent != "" {
 		who = "its subagent " + q.Subagent + " asks"
@@ -69,14 +69,14 @@ func (m *Menu) tell(r *api.Run) {
 		text = strings.TrimSuffix(q.Tool+": "+q.Text, ": ")
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	m.say("%s: %s", who, lines[0])
+	m.console.say("%s: %s", who, lines[0])
 	for i, line := range lines[1:] {
-		m.say("line %d: %s", i+2, line)
+		m.console.say("line %d: %s", i+2, line)
 	}
 	if q.Kind == agency.AsksDialog {
-		m.say("only you can answer this dialog, in its terminal")
+		m.console.say("only you can answer this dialog, in its terminal")
 	} else if q.Kind == agency.AsksPermission && q.Cut() {
-		m.say("agency keeps only the beginning of what it asks for; its terminal has the rest")
+		m.console.say("agency keeps only the beginning of what it asks for; its terminal has the rest")
 	}
 }
 
@@ -140,7 +140,7 @@ func (m *Menu) answer(ctx context.Context, r *api.Run, decision agency.Decision,
 // with its errors like those of the menu.
 func (m *Menu) attach(r *api.Run) (string, error) {
 	cmd := m.o.Command("attach", "--", string(r.ID))
-	said := &speaker{m: m, run: r}
+	said := &speaker{console: m.console, run: r}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, said
 	if err := cmd.Run(); err != nil {
 		if said.rows > 0 {
@@ -153,10 +153,10 @@ func (m *Menu) attach(r *api.Run) (string, error) {
 
 // speaker says what a command of agency writes to its standard error.
 type speaker struct {
-	m    *Menu
-	run  *api.Run // which it names by its id
-	half []byte
-	rows int
+	console *console
+	run     *api.Run // which it names by its id
+	half    []byte
+	rows    int
 }
 
 // said is a line of agency, without its name and the code of an error.
@@ -170,7 +170,7 @@ func (s *speaker) Write(p []byte) (int, error) {
 		if !ok {
 			return len(p), nil
 		}
-		s.m.say("%s", strings.ReplaceAll(said.ReplaceAllString(string(line), "$1"), string(s.run.ID), s.run.Ref()))
+		s.console.say("%s", strings.ReplaceAll(said.ReplaceAllString(string(line), "$1"), string(s.run.ID), s.run.Ref()))
 		s.half = rest
 		s.rows++
 	}

@@ -17,7 +17,7 @@ const mostSessions = 100
 
 // sessions lists the sessions, and opens those that the user chooses.
 func (m *Menu) sessions(ctx context.Context) error {
-	return m.browse(ctx, "number of a session", "no session yet; n starts one from a plan", func() (rows, error) {
+	return m.console.browse(ctx, "number of a session", "no session yet; n starts one from a plan", func() (rows, error) {
 		resp, err := m.o.Daemon.ListSessions(ctx, api.ListSessionsRequest{Limit: mostSessions})
 		texts := make([]string, len(resp.Sessions))
 		for i := range resp.Sessions {
@@ -39,12 +39,12 @@ func sessionText(s *api.Session) string {
 // session tells what a session and its agents do and wait for, those that need the user first, and
 // does what the user chooses, until the user goes back.
 func (m *Menu) session(ctx context.Context, id string) error {
-	return m.browse(ctx, "number of an agent or an action", "the session has no agents", func() (rows, error) {
+	return m.console.browse(ctx, "number of an agent or an action", "the session has no agents", func() (rows, error) {
 		resp, err := m.o.Daemon.ShowSession(ctx, api.SessionRequest{Session: id})
 		if err != nil {
 			return rows{}, err
 		}
-		m.say("%s", sessionText(&resp.Session))
+		m.console.say("%s", sessionText(&resp.Session))
 		agents := slices.Clone(resp.Agents)
 		slices.SortStableFunc(agents, func(a, b api.SessionAgent) int { return cmp.Compare(view.Urgency(&a), view.Urgency(&b)) })
 		actions := []action{}
@@ -53,7 +53,7 @@ func (m *Menu) session(ctx context.Context, id string) error {
 		}
 		actions = append(actions, m.sessionActions(&resp)...)
 		return rows{texts: titles(actions), open: func(c choice) error {
-			_, err := m.do(ctx, session.Name(&resp.Session), &actions[c.rows[0]])
+			_, err := m.console.do(ctx, session.Name(&resp.Session), &actions[c.rows[0]])
 			return err
 		}}, nil
 	})
