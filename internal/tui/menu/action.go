@@ -194,7 +194,10 @@ func (m *Menu) life(r *api.Run) []action {
 // nothing.
 func (m *Menu) landing(r *api.Run) []action {
 	d, run, name, env, config := &m.o.Daemon, string(r.ID), r.Ref(), m.o.Env, m.o.Config
-	actions := []action{{does: "what it changed", do: func(ctx context.Context, _ string) (string, error) { return "", m.changes(ctx, r) }}}
+	actions := []action{{does: "what it changed", do: func(ctx context.Context, _ string) (string, error) {
+		v := &review{run: r, daemon: d, console: m.console, env: env, config: config}
+		return "", v.changes(ctx)
+	}}}
 	if r.Request != nil || slices.Contains([]agency.Label{agency.Merged, agency.Abandoned, agency.Broken, agency.LabelRemoving, agency.LabelQueued}, r.Status) {
 		return actions
 	}

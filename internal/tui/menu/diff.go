@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/diffview"
+	"agency/internal/tui/page"
 )
 
 // fileBytes is how much of the patch of one file is read.
@@ -19,33 +20,42 @@ var compared = map[string]string{
 	api.DiffFromBase: "where it began", api.DiffFromLastTurn: "when its agent rested before its last turn", api.DiffFromTarget: "where it left its branch",
 }
 
+// review is the reading of what a run changed, with comments on its lines.
+type review struct {
+	run     *api.Run
+	daemon  *page.Daemon
+	console *console
+	env     []string
+	config  string
+}
+
 // changes lists the files that a run changed, and reads those that the user chooses.
-func (m *Menu) changes(ctx context.Context, r *api.Run) error {
-	req := api.DiffRunRequest{Run: string(r.ID), Base: api.DiffFromBase}
+func (v *review) changes(ctx context.Context) error {
+	req := api.DiffRunRequest{Run: string(v.run.ID), Base: api.DiffFromBase}
 	next := map[string]string{api.DiffFromBase: api.DiffFromLastTurn, api.DiffFromLastTurn: api.DiffFromTarget, api.DiffFromTarget: api.DiffFromBase}
 	letters := []letter{
 		{"c", "compare", "compare with where it began, with its last turn, or with where it left its branch"},
 		{"w", "white space", "leave out what differs in white space only, or read it again"},
 	}
-	return m.console.browse(ctx, "number of a file", "nothing has changed", func() (rows, error) {
+	return v.console.browse(ctx, "number of a file", "nothing has changed", func() (rows, error) {
 		list := req
 		list.List = true
-		resp, err := m.o.Daemon.DiffRun(ctx, list)
+		resp, err := v.daemon.DiffRun(ctx, list)
 		if left := resp.LeftOut.Files; left > 0 {
-			m.console.say("%s too large to read: agency diff %s", count(left, "file is", "files are"), r.Ref())
+			v.console.say("%s too large to read: agency diff %s", count(left, "file is", "files are"), v.run.Ref())
 		}
 		return rows{fileTexts(resp.List), letters, func(c choice) error {
 			switch c.letter {
 			case "c":
 				req.Base = next[req.Base]
-				m.console.say("compared with %s", compared[req.Base])
+				v.console.say("compared with %s", compared[req.Base])
 				return nil
 			case "w":
 				req.IgnoreSpace = !req.IgnoreSpace
-				m.console.say("white space %s", map[bool]string{true: "does not count", false: "counts"}[req.IgnoreSpace])
+				v.console.say("white space %s", map[bool]string{true: "does not count", false: "counts"}[req.IgnoreSpace])
 				return nil
 			}
-			return m.file(ctx, r, &resp.List[c.rows[0]], req)
+			return v.file(ctx, &resp.List[c.rows[0]], req)
 		}}, err
 	})
 }
@@ -75,20 +85,20 @@ func fileTexts(files []agency.FileDiff) []string {
 
 // file reads what changed in a file, some lines at a time, takes comments on them, and marks the file
 // as reviewed.
-func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api.DiffRunRequest) error {
+func (v *review) file(ctx context.Context, f *agency.FileDiff, req api.DiffRunRequest) error {
 	req.File, req.MaxBytes = f.Path, fileBytes
-	resp, err := m.o.Daemon.DiffRun(ctx, req)
+	resp, err := v.daemon.DiffRun(ctx, req)
 	if err != nil {
-		return m.console.fail(err)
+		return v.console.fail(err)
 	}
-	lines := fileLines(resp.Patch, m.comments(ctx, r, f.Path))
+	lines := fileLines(resp.Patch, v.comments(ctx, f.Path))
 	if resp.Truncated {
-		lines = append(lines, "there is more of it: agency diff "+r.Ref()+" shows all")
+		lines = append(lines, "there is more of it: agency diff "+v.run.Ref()+" shows all")
 	}
 	for {
 		n := min(pageRows, len(lines))
 		for _, line := range lines[:n] {
-			m.console.sayCode(line)
+			v.console.sayCode(line)
 		}
 		lines = lines[n:]
 		prompt := "number of a line and a comment"
@@ -96,15 +106,15 @@ func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api
 			prompt = count(len(lines), "more row", "more rows") + ", an empty line: read on, " + prompt
 		}
 		for typed := true; typed; {
-			line, err := m.console.command(ctx, prompt+", r: reviewed, s: send, x: discard, b: back, ?: help")
+			line, err := v.console.command(ctx, prompt+", r: reviewed, s: send, x: discard, b: back, ?: help")
 			if err != nil || line == back || line == "" && len(lines) == 0 {
 				return err
 			}
 			if line == "r" {
-				return m.review(ctx, r, f)
+				return v.mark(ctx, f)
 			}
 			if typed = line != ""; typed {
-				if err := m.comment(ctx, r, f.Path, line); err != nil {
+				if err := v.comment(ctx, f.Path, line); err != nil {
 					return err
 				}
 			}
@@ -112,23 +122,23 @@ func (m *Menu) file(ctx context.Context, r *api.Run, f *agency.FileDiff, req api
 	}
 }
 
-// review marks a file as reviewed with the content that was read, or takes the mark back.
-func (m *Menu) review(ctx context.Context, r *api.Run, f *agency.FileDiff) error {
-	req := api.MarkReviewedRequest{Run: string(r.ID), Files: []agency.ReviewedFile{{Path: f.Path, Object: f.Object}}, Undo: f.Reviewed}
-	if _, err := m.o.Daemon.MarkReviewed(ctx, req); err != nil {
-		return m.console.fail(err)
+// mark marks a file as reviewed with the content that was read, or takes the mark back.
+func (v *review) mark(ctx context.Context, f *agency.FileDiff) error {
+	req := api.MarkReviewedRequest{Run: string(v.run.ID), Files: []agency.ReviewedFile{{Path: f.Path, Object: f.Object}}, Undo: f.Reviewed}
+	if _, err := v.daemon.MarkReviewed(ctx, req); err != nil {
+		return v.console.fail(err)
 	}
 	if req.Undo {
-		m.console.say("%s is not marked as reviewed any more", f.Path)
+		v.console.say("%s is not marked as reviewed any more", f.Path)
 	} else {
-		m.console.say("%s is reviewed, until it changes", f.Path)
+		v.console.say("%s is reviewed, until it changes", f.Path)
 	}
 	return nil
 }
 
 // comments returns the comments on a file of a run.
-func (m *Menu) comments(ctx context.Context, r *api.Run, path string) []agency.LineComment {
-	resp, err := m.o.Daemon.ReviewRun(ctx, api.ReviewRunRequest{Run: string(r.ID), Env: m.o.Env, Config: m.o.Config})
+func (v *review) comments(ctx context.Context, path string) []agency.LineComment {
+	resp, err := v.daemon.ReviewRun(ctx, api.ReviewRunRequest{Run: string(v.run.ID), Env: v.env, Config: v.config})
 	if err != nil {
 		return nil // the lines are read without them
 	}
@@ -177,17 +187,17 @@ func fileLines(patch string, comments []agency.LineComment) []string {
 }
 
 // comment does what a user typed below the lines of a file: a comment, or what becomes of comments.
-func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error {
-	run, d := string(r.ID), &m.o.Daemon
+func (v *review) comment(ctx context.Context, path, line string) error {
+	run := string(v.run.ID)
 	first, text, _ := strings.Cut(line, " ")
 	switch text = strings.TrimSpace(text); first {
 	case help:
-		m.console.say("12 why this?: a comment on line 12; -12 why?: on the deleted line 12")
-		m.console.say("r: the file is reviewed, or not any more; s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
+		v.console.say("12 why this?: a comment on line 12; -12 why?: on the deleted line 12")
+		v.console.say("r: the file is reviewed, or not any more; s: send the comments to the agent; x 3: discard comment 3, which was not sent; b: back; q: leave")
 		return nil
 	case "s":
-		_, err := m.console.do(ctx, r.Ref(), &action{sure: "send the comments to the agent of %s?", do: func(ctx context.Context, _ string) (string, error) {
-			resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: run})
+		_, err := v.console.do(ctx, v.run.Ref(), &action{sure: "send the comments to the agent of %s?", do: func(ctx context.Context, _ string) (string, error) {
+			resp, err := v.daemon.SendComments(ctx, api.SendCommentsRequest{Run: run})
 			if err == nil && !resp.Confirmed {
 				return "typed, but agency did not see the agent accept it", nil
 			}
@@ -195,30 +205,30 @@ func (m *Menu) comment(ctx context.Context, r *api.Run, path, line string) error
 		}})
 		return err
 	case "x":
-		return m.discard(ctx, r, text)
+		return v.discard(ctx, text)
 	}
 	at, wrong := strconv.Atoi(first)
 	if wrong != nil || at == 0 || text == "" {
-		m.console.say("%q is not a number of a line and a comment, such as: 12 why this?", line)
+		v.console.say("%q is not a number of a line and a comment, such as: 12 why this?", line)
 		return nil
 	}
 	req := api.CommentRequest{File: path, Line: max(at, -at), Old: at < 0, Text: text}
-	if _, err := d.AddComments(ctx, api.AddCommentsRequest{Run: run, Comments: []api.CommentRequest{req}}); err != nil {
-		return m.console.fail(err)
+	if _, err := v.daemon.AddComments(ctx, api.AddCommentsRequest{Run: run, Comments: []api.CommentRequest{req}}); err != nil {
+		return v.console.fail(err)
 	}
-	m.console.say("comment on line %d of %s kept; s sends it", req.Line, path)
+	v.console.say("comment on line %d of %s kept; s sends it", req.Line, path)
 	return nil
 }
 
 // discard takes a comment back that the agent does not have.
-func (m *Menu) discard(ctx context.Context, r *api.Run, text string) error {
+func (v *review) discard(ctx context.Context, text string) error {
 	number, wrong := strconv.Atoi(text)
 	if wrong != nil {
-		m.console.say("%q is not a number of a comment, such as: x 3", text)
+		v.console.say("%q is not a number of a comment, such as: x 3", text)
 		return nil
 	}
-	_, err := m.console.do(ctx, r.Ref(), &action{sure: fmt.Sprintf("discard comment %d on %%s?", number), do: func(ctx context.Context, _ string) (string, error) {
-		_, err := m.o.Daemon.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(r.ID), Numbers: []int{number}})
+	_, err := v.console.do(ctx, v.run.Ref(), &action{sure: fmt.Sprintf("discard comment %d on %%s?", number), do: func(ctx context.Context, _ string) (string, error) {
+		_, err := v.daemon.DiscardComments(ctx, api.DiscardCommentsRequest{Run: string(v.run.ID), Numbers: []int{number}})
 		return "the comment is discarded", err
 	}})
 	return err
