@@ -146,3 +146,10 @@ func (con *console) fail(err error) error {
 	con.inform(err)
 	return nil
 }
+
+// warn prints warnings.
+func (con *console) warn(warnings []string) {
+	for _, warning := range warnings {
+		con.say("warning: %s", warning)
+	}
+}

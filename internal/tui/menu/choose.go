@@ -1,6 +1,7 @@
 package menu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -164,4 +165,52 @@ func (con *console) pages(ctx context.Context, lines []string, newestLast bool) 
 		}
 	}
 	return nil
+}
+
+// entry is what can be said of a run or a session before it starts.
+type entry struct {
+	name  string
+	empty string // what holds when it is empty
+	value *string
+}
+
+// text returns the entry as a row.
+func (e *entry) text() string {
+	return e.name + ": " + cmp.Or(*e.value, e.empty)
+}
+
+// fill lets the user change entries, and then calls start, until that reports that it is done. The rows
+// are printed again only when the user asks for it: their numbers stay.
+func (con *console) fill(ctx context.Context, does string, entries []entry, start func() (bool, error)) error {
+	what := "1 to " + does + ", or number of what to change"
+	for told := false; ; {
+		c, err := choice{}, error(nil)
+		if told {
+			c, err = con.pick(ctx, &question{what: what, rows: 1 + len(entries), letters: inside})
+		} else {
+			texts := []string{does}
+			for i := range entries {
+				texts = append(texts, entries[i].text())
+			}
+			c, err = con.choose(ctx, what, texts)
+		}
+		told = c.letter != again
+		switch {
+		case err != nil || c.letter == back:
+			return err
+		case !told:
+		case c.rows[0] == 0:
+			if done, err := start(); done || err != nil {
+				return err
+			}
+		default:
+			e := &entries[c.rows[0]-1]
+			value, err := con.line(ctx, e.name+", an empty line: "+e.empty)
+			if err != nil {
+				return err
+			}
+			*e.value = strings.TrimSpace(value)
+			con.say("%s", e.text())
+		}
+	}
 }
