@@ -41,15 +41,11 @@ type board struct {
 	command func(args ...string) *exec.Cmd
 	views   map[string]string // filters by name
 
-	width, height int // without the first row and the last one
-	shown         bool
-	list          *list.List
-	do            actions
-	loaded        bool   // the first list has come
-	away          string // why the daemon does not answer
-	hidden        bool   // the pane is not shown, so nothing is asked for it
-	big           bool   // the pane has the whole screen
-	share         int    // of the width or height that the pane has else, in percent
+	list   *list.List
+	layout layout
+	do     actions
+	loaded bool   // the first list has come
+	away   string // why the daemon does not answer
 
 	typing  typing
 	field   field.Field
@@ -68,7 +64,8 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map
 	rows := list.New()
 	look := &eye{desk: desk, list: rows}
 	b := &board{
-		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, width: 80, height: 22, shown: true, share: usualShare,
+		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows},
+		layout: layout{list: rows, width: 80, height: 22, shown: true, share: usualShare},
 		unsent: map[typing]string{}, eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
 	b.replies.whole = b.whole
@@ -154,12 +151,12 @@ func (b *board) Update(msg tea.Msg) tea.Cmd {
 
 // set tells the board its size, and whether it is shown.
 func (b *board) set(width, height int, shown bool) {
-	b.width, b.height, b.shown = width, height, shown
+	b.layout.width, b.layout.height, b.layout.shown = width, height, shown
 }
 
 // settle follows what changed: the run under the cursor, and its request.
 func (b *board) settle() tea.Cmd {
-	return tea.Batch(b.eye.follow(b.paneShown()), b.replies.notice(b.shown))
+	return tea.Batch(b.eye.follow(b.layout.paneShown()), b.replies.notice(b.layout.shown))
 }
 
 // Typing implements page.Page.
@@ -231,14 +228,14 @@ func (b *board) typed() {
 
 // show shows the pane with a tab, which is read again when it is the present one.
 func (b *board) show(tab preview.Tab) tea.Cmd {
-	b.hidden = false
+	b.layout.hidden = false
 	b.eye.show(tab)
 	return nil
 }
 
 // startFilter begins a filter of the list, or a search where the pane hides the list.
 func (b *board) startFilter() {
-	if b.covers() {
+	if b.layout.covers() {
 		b.startFind()
 		return
 	}
@@ -250,7 +247,7 @@ func (b *board) startFind() {
 	if b.list.Chosen() == nil {
 		return // there is nothing to find a text in
 	}
-	b.big, b.hidden = true, false
+	b.layout.big, b.layout.hidden = true, false
 	b.typing, b.field = finding, field.New("")
 }
 
@@ -266,7 +263,7 @@ func (b *board) find(text string) tea.Cmd {
 // copy hands what the pane shows to the clipboard of the terminal.
 func (b *board) copy() tea.Cmd {
 	text := b.eye.pane.Visible()
-	if !b.paneShown() || text == "" {
+	if !b.layout.paneShown() || text == "" {
 		return b.desk.Say("the pane shows nothing to copy")
 	}
 	return tea.Batch(tea.SetClipboard(text), b.desk.Say("what the pane shows is handed to the terminal to copy"))
@@ -341,7 +338,7 @@ func (b *board) answered(msg answeredMsg) tea.Cmd {
 
 // wheel scrolls the pane, or moves the cursor.
 func (b *board) wheel(at tea.Mouse, up bool) tea.Cmd {
-	p, by := b.place(), 3
+	p, by := b.layout.place(), 3
 	if up {
 		by = -3
 	}
@@ -354,7 +351,7 @@ func (b *board) wheel(at tea.Mouse, up bool) tea.Cmd {
 
 // click goes to the run at a place of the screen, or to the tab.
 func (b *board) click(x, y int) tea.Cmd {
-	p := b.place()
+	p := b.layout.place()
 	switch {
 	case b.typing != nothing:
 	case p.paneHeight > 0 && y == p.paneY && x >= p.paneX:

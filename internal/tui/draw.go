@@ -8,58 +8,10 @@ import (
 	"agency/internal/tui/preview"
 )
 
-// place is where the parts are on the screen.
-type place struct {
-	top, listWidth, listHeight int
-	paneX, paneY               int // of the title of the pane
-	paneWidth, paneHeight      int // with its title; 0 when there is no pane
-}
-
-// The part of the width or height that the pane has beside the list, in percent.
-const (
-	usualShare = 55
-	leastShare = 25
-	mostShare  = 75
-	shareStep  = 10
-)
-
-// resize gives the pane more or less of the screen.
-func (b *board) resize(by int) {
-	b.share, b.hidden, b.big = min(max(b.share+by, leastShare), mostShare), false, false
-}
-
-// place returns where the parts are.
-func (b *board) place() place {
-	p := place{top: 1, listWidth: b.width, listHeight: max(b.height, 1)}
-	switch {
-	case !b.paneFits():
-	case b.covers():
-		p.paneY, p.paneWidth, p.paneHeight, p.listHeight = 1, b.width, p.listHeight, 0
-	case b.width >= besideColumns:
-		p.listWidth = b.width * (100 - b.share) / 100
-		p.paneX, p.paneY, p.paneWidth, p.paneHeight = p.listWidth+1, 1, b.width-p.listWidth-1, p.listHeight
-	default:
-		p.paneHeight = p.listHeight * b.share / 100
-		p.listHeight -= p.paneHeight
-		p.paneY, p.paneWidth = 1+p.listHeight, b.width
-	}
-	return p
-}
-
-func (b *board) paneFits() bool {
-	return !b.hidden && b.list.Chosen() != nil && b.width >= paneColumns && b.height+2 >= paneRows
-}
-
-// covers reports whether the pane has the whole screen, so that no list is seen.
-func (b *board) covers() bool { return b.big && b.paneFits() }
-
-// paneShown reports whether there is a pane now, so that its content is asked for.
-func (b *board) paneShown() bool { return b.paneFits() && b.shown }
-
 // Draw implements page.Page: it returns the list and the pane.
 func (b *board) Draw(width, height int) []cell.Line {
-	b.width, b.height = width, height
-	p := b.place()
+	b.layout.width, b.layout.height = width, height
+	p := b.layout.place()
 	list := []cell.Line{}
 	if p.listHeight > 0 {
 		list = b.list.Draw(p.listWidth, p.listHeight, b.desk.Now().Truncate(clockTick)) // all ages change at once
@@ -116,7 +68,7 @@ const cardRows = 8
 // the whole screen, it takes what it needs.
 func (b *board) card(width, height int) (card []cell.Line, whole bool) {
 	rows := min(cardRows, max(height/2, 3)-1)
-	if b.covers() {
+	if b.layout.covers() {
 		rows = max(height-3, 1)
 	}
 	return preview.Card(b.list.Chosen(), b.replies.options(), b.replies.takes(), b.desk.Key, width, rows)
@@ -124,7 +76,7 @@ func (b *board) card(width, height int) (card []cell.Line, whole bool) {
 
 // whole reports whether all of the request of the run at the cursor is on the screen.
 func (b *board) whole() bool {
-	p := b.place()
+	p := b.layout.place()
 	if p.paneHeight == 0 {
 		return false
 	}

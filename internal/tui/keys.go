@@ -177,7 +177,7 @@ func (b *board) looks() []page.Binding {
 		return page.Run(func() tea.Cmd { return b.eye.scroll(by * max(b.eye.pane.Height()/2, 1)) })
 	}
 	slash := "filter"
-	if b.covers() {
+	if b.layout.covers() {
 		slash = "find"
 	}
 	return []page.Binding{
@@ -197,10 +197,10 @@ func (b *board) looks() []page.Binding {
 		{Name: "scroll-down", Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
 		{Name: "scroll-up", Keys: []string{"K", "shift+up"}, Shown: "K", Does: "scroll the pane up", Group: groupLook, Act: scroll(-1)},
 		{Name: "copy-pane", Keys: []string{"Y"}, Shown: "Y", Does: "copy what the pane shows, or the row that was found, to the clipboard of the terminal", Group: groupLook, Act: page.Run(b.copy)},
-		{Name: "zoom", Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(func() { b.big, b.hidden = !b.big, false })},
-		{Name: "larger", Keys: []string{">"}, Shown: ">", Does: "make the pane larger", Group: groupLook, Act: page.Do(func() { b.resize(shareStep) })},
-		{Name: "smaller", Keys: []string{"<"}, Shown: "<", Does: "make the pane smaller", Group: groupLook, Act: page.Do(func() { b.resize(-shareStep) })},
-		{Name: "hide", Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(func() { b.hidden, b.big = !b.hidden, false })},
+		{Name: "zoom", Keys: []string{"+"}, Shown: "+", Does: "give the pane the whole screen, or a part of it again", Group: groupLook, Act: page.Do(b.layout.zoom)},
+		{Name: "larger", Keys: []string{">"}, Shown: ">", Does: "make the pane larger", Group: groupLook, Act: page.Do(func() { b.layout.resize(shareStep) })},
+		{Name: "smaller", Keys: []string{"<"}, Shown: "<", Does: "make the pane smaller", Group: groupLook, Act: page.Do(func() { b.layout.resize(-shareStep) })},
+		{Name: "hide", Keys: []string{"_"}, Shown: "_", Does: "hide the pane, or show it again", Group: groupLook, Act: page.Do(b.layout.hide)},
 	}
 }
 
