@@ -71,8 +71,9 @@ func New(ctx context.Context, o Options) *Model {
 	m := &Model{width: 80, height: 24, keymap: o.Keys, out: o.Out, doing: doing{what: map[int]string{}}}
 	m.desk = &page.Desk{
 		Ctx: ctx, Daemon: o.Daemon, Now: o.Now, Dir: o.Dir, Env: o.Env, Config: o.Config, Runner: o.Runner, Runners: o.Runners, Presets: o.Presets, Later: later,
-		Say: m.say, Begin: m.doing.begin, Fail: m.fail, Confirm: m.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key, Exec: m.exec,
+		Say: m.notice.say, Begin: m.doing.begin, Fail: m.notice.fail, Confirm: m.notice.confirm, Open: m.open, Leave: m.leave, Go: m.goTo, Name: m.name, Key: m.key, Exec: m.exec,
 	}
+	m.notice.desk = m.desk
 	m.board = newBoard(m.desk, o.Command, o.Views)
 	m.desk.Repos = m.board.list.Repos
 	m.form = form.New(m.desk)
@@ -127,7 +128,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.quiet = m.desk.Now().Add(deadKeys) // the user did not ask for another screen just now
 		}
 	}
-	m.drawn()
+	if !m.noticeHidden() {
+		m.notice.drawn()
+	}
 	m.board.set(m.width, m.room(), m.page == nil && !m.helping)
 	return m, tea.Batch(cmd, m.board.settle())
 }
@@ -170,9 +173,9 @@ func (m *Model) acted(done page.Acted) tea.Cmd {
 	cmds := []tea.Cmd{m.pass(changedMsg{}), m.pass(done)}
 	switch {
 	case done.Err != nil:
-		cmds = append(cmds, m.fail(done.Err))
+		cmds = append(cmds, m.notice.fail(done.Err))
 	case done.Text != "":
-		cmds = append(cmds, m.say(done.Text))
+		cmds = append(cmds, m.notice.say(done.Text))
 	}
 	return tea.Batch(cmds...)
 }
@@ -180,14 +183,14 @@ func (m *Model) acted(done page.Acted) tea.Cmd {
 // open shows a page in place of the list.
 func (m *Model) open(p page.Page) tea.Cmd {
 	m.page, m.refresh = p, refresh{}
-	m.moved()
+	m.notice.moved()
 	return p.Open()
 }
 
 // leave goes back to the list.
 func (m *Model) leave() tea.Cmd {
 	m.page = nil
-	m.moved()
+	m.notice.moved()
 	return nil
 }
 
@@ -202,7 +205,7 @@ func (m *Model) exec(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd {
 // goTo goes back to the list, to a run.
 func (m *Model) goTo(run agency.RunID) tea.Cmd {
 	m.page, m.board.wanted = nil, run
-	m.moved()
+	m.notice.moved()
 	return m.board.changed("")
 }
 
@@ -214,10 +217,17 @@ func (m *Model) name(id string) string {
 	return id
 }
 
+// noticeHidden reports whether something else is in the place of the notice.
+func (m *Model) noticeHidden() bool {
+	return m.notice.asking || m.palette != nil || m.helping || m.now().Typing(m.width) != nil
+}
+
 // press handles a key.
 func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
-	m.read()
+	if !m.noticeHidden() {
+		m.notice.read()
+	}
 	switch {
 	case name == "ctrl+c":
 		return tea.Quit
@@ -226,7 +236,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	case m.desk.Now().Before(m.quiet):
 		return nil
 	case m.notice.asking:
-		return m.decide(name)
+		return m.notice.decide(name)
 	case m.palette != nil:
 		return m.command(key)
 	case m.helping:

@@ -7,6 +7,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/term"
+	"agency/internal/tui/page"
 )
 
 // Times of the texts in the last row.
@@ -20,6 +21,8 @@ const mostNotice = 5
 
 // notice is what the last row says in place of the keys.
 type notice struct {
+	desk *page.Desk
+
 	text     string
 	stays    bool      // until the user has read it
 	since    time.Time // it was drawn first; zero before that
@@ -37,66 +40,61 @@ type question struct {
 type toastedMsg int
 
 // say shows a text for a while. It takes the place of no error that the user has not read.
-func (m *Model) say(text string) tea.Cmd {
-	if m.notice.stays && m.notice.text != "" {
+func (n *notice) say(text string) tea.Cmd {
+	if n.stays && n.text != "" {
 		return nil
 	}
-	m.show(text, false)
-	return m.desk.Later(toastFor, toastedMsg(m.notice.count))
+	n.show(text, false)
+	return n.desk.Later(toastFor, toastedMsg(n.count))
 }
 
 // fail shows an error and its way out, until the user presses a key.
-func (m *Model) fail(err error) tea.Cmd {
+func (n *notice) fail(err error) tea.Cmd {
 	e := agency.AsError(err)
 	text := e.Message
 	if e.Hint != "" {
 		text += " (" + e.Hint + ")"
 	}
-	m.show(text, true)
+	n.show(text, true)
 	return nil
 }
 
-func (m *Model) show(text string, stays bool) {
-	m.notice.count++
-	m.notice.text, m.notice.stays, m.notice.since = term.SafeLine(text), stays, time.Time{}
+func (n *notice) show(text string, stays bool) {
+	n.count++
+	n.text, n.stays, n.since = term.SafeLine(text), stays, time.Time{}
 }
 
 // moved takes away a text that is about another screen.
-func (m *Model) moved() {
-	if !m.notice.stays {
-		m.notice.text = ""
+func (n *notice) moved() {
+	if !n.stays {
+		n.text = ""
 	}
 }
 
-// drawn notes when a text is seen first: what the user types hides it.
-func (m *Model) drawn() {
-	if m.notice.since.IsZero() && !m.noticeHidden() {
-		m.notice.since = m.desk.Now()
+// drawn notes that the text is on the screen, and since when.
+func (n *notice) drawn() {
+	if n.since.IsZero() {
+		n.since = n.desk.Now()
 	}
 }
 
-// noticeHidden reports whether something else is in the place of the notice.
-func (m *Model) noticeHidden() bool {
-	return m.notice.asking || m.palette != nil || m.helping || m.now().Typing(m.width) != nil
-}
-
-// read takes away a text that the user has had the time to read.
-func (m *Model) read() {
-	if !m.notice.since.IsZero() && !m.noticeHidden() && m.desk.Now().Sub(m.notice.since) >= readFor {
-		m.notice.text = ""
+// read takes away a text on the screen that the user has had the time to read.
+func (n *notice) read() {
+	if !n.since.IsZero() && n.desk.Now().Sub(n.since) >= readFor {
+		n.text = ""
 	}
 }
 
-func (m *Model) confirm(text string, do func() tea.Cmd) tea.Cmd {
-	m.notice.question, m.notice.asking = question{term.SafeLine(text), do}, true
+func (n *notice) confirm(text string, do func() tea.Cmd) tea.Cmd {
+	n.question, n.asking = question{term.SafeLine(text), do}, true
 	return nil
 }
 
 // decide handles the key that answers a question.
-func (m *Model) decide(key string) tea.Cmd {
-	m.notice.asking = false
+func (n *notice) decide(key string) tea.Cmd {
+	n.asking = false
 	if key == "y" {
-		return m.notice.question.do()
+		return n.question.do()
 	}
-	return m.say("nothing was done")
+	return n.say("nothing was done")
 }
