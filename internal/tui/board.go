@@ -44,8 +44,6 @@ type board struct {
 	list   *list.List
 	layout layout
 	do     actions
-	loaded bool   // the first list has come
-	away   string // why the daemon does not answer
 
 	typing  typing
 	field   field.Field
@@ -53,7 +51,6 @@ type board struct {
 	targets []api.Run
 	sought  string            // what was searched for last
 	unsent  map[typing]string // what the daemon did not take: it is there again
-	wanted  agency.RunID      // the cursor goes there with the next list
 
 	feed    feed
 	eye     *eye
@@ -64,7 +61,7 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map
 	rows := list.New()
 	look := &eye{desk: desk, list: rows}
 	b := &board{
-		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows},
+		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, feed: feed{desk: desk, list: rows},
 		layout: layout{list: rows, width: 80, height: 22, shown: true, share: usualShare},
 		unsent: map[typing]string{}, eye: look, replies: &replies{desk: desk, list: rows, eye: look},
 	}
@@ -109,7 +106,7 @@ func (b *board) Title() string {
 }
 
 // Open implements page.Page.
-func (b *board) Open() tea.Cmd { return b.fetch() }
+func (b *board) Open() tea.Cmd { return b.feed.fetch() }
 
 // Changed implements page.Page: the list sees to itself.
 func (b *board) Changed() tea.Cmd { return nil }
@@ -118,20 +115,24 @@ func (b *board) Changed() tea.Cmd { return nil }
 func (b *board) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case changedMsg:
-		return b.changed(msg.run)
+		return b.feed.changed(msg.run)
 	case againMsg:
-		b.away = ""
-		return tea.Batch(b.desk.Say("another daemon answers now; nothing is lost"), b.changed(""))
+		b.feed.away = ""
+		return tea.Batch(b.desk.Say("another daemon answers now; nothing is lost"), b.feed.changed(""))
 	case awayMsg:
-		was := b.away
-		b.away = string(msg)
+		was := b.feed.away
+		b.feed.away = string(msg)
 		if was != "" && msg == "" {
-			return b.changed("")
+			return b.feed.changed("")
 		}
 	case runsMsg:
-		return b.listed(msg)
+		next := b.feed.listed(msg)
+		if msg.err != nil {
+			return next
+		}
+		return tea.Batch(b.eye.changed(msg.ids), next)
 	case fetchMsg:
-		return b.fetch()
+		return b.feed.fetch()
 	case screenMsg:
 		return b.eye.saw(msg)
 	case textMsg:
@@ -301,7 +302,7 @@ func (b *board) regroup() tea.Cmd {
 	b.list.Group(b.list.Grouped().Next())
 	said := b.desk.Say("grouped by " + b.list.Grouped().String())
 	if b.list.Grouped() == list.BySession {
-		return tea.Batch(said, b.changed("")) // what is listed does not tell the sessions
+		return tea.Batch(said, b.feed.changed("")) // what is listed does not tell the sessions
 	}
 	return said
 }
@@ -326,7 +327,7 @@ func (b *board) answered(msg answeredMsg) tea.Cmd {
 	}
 	switch {
 	case msg.err != nil && agency.IsCode(msg.err, agency.CodeInvalidState) && msg.now != view.PromptID(&msg.run):
-		return tea.Batch(b.desk.Say(ref+": already answered"), b.changed(""))
+		return tea.Batch(b.desk.Say(ref+": already answered"), b.feed.changed(""))
 	case msg.err != nil:
 		return b.desk.Fail(msg.err)
 	case !msg.resp.Confirmed:

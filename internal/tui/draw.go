@@ -39,9 +39,9 @@ func (b *board) empty() []string {
 	switch {
 	case b.list.Chosen() != nil:
 		return nil
-	case !b.loaded && b.away != "":
+	case !b.feed.loaded && b.feed.away != "":
 		return []string{"The daemon does not answer. It is asked again."}
-	case !b.loaded:
+	case !b.feed.loaded:
 		return nil
 	case b.list.Len() > 0:
 		return []string{"No run matches the filter. " + b.desk.Key("forget") + " ends it."}

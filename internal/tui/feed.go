@@ -10,14 +10,21 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/list"
+	"agency/internal/tui/page"
 )
 
-// feed asks for the runs that changed: once for many changes, and for all runs the less often the longer
-// an answer takes.
+// feed asks for the runs that changed and puts them into the list: once for many changes, and for all
+// runs the less often the longer an answer takes.
 type feed struct {
-	asked bool                  // an answer, or the time to ask, is awaited
-	all   bool                  // any run may have changed since then
-	runs  map[agency.RunID]bool // these have
+	desk *page.Desk
+	list *list.List
+
+	asked  bool                  // the feed waits for an answer, or for the time to ask
+	all    bool                  // any run may have changed since then
+	runs   map[agency.RunID]bool // these runs have changed since then
+	loaded bool                  // the first list has come
+	away   string                // why the daemon does not answer
+	wanted agency.RunID          // the cursor goes there with the next list of all runs
 }
 
 const (
@@ -45,27 +52,27 @@ func fields() []string {
 
 // changed asks for a run, or for all when it is empty: now, or when the answer that is awaited has
 // come.
-func (b *board) changed(run agency.RunID) tea.Cmd {
-	b.feed.all = b.feed.all || run == ""
+func (f *feed) changed(run agency.RunID) tea.Cmd {
+	f.all = f.all || run == ""
 	if run != "" {
-		b.feed.runs[run] = true
+		f.runs[run] = true
 	}
-	if b.feed.asked {
+	if f.asked {
 		return nil
 	}
-	return b.fetch()
+	return f.fetch()
 }
 
-func (b *board) fetch() tea.Cmd {
+func (f *feed) fetch() tea.Cmd {
 	req := api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed}
-	if b.list.Grouped() == list.BySession { // the daemon looks for it in each answer
+	if f.list.Grouped() == list.BySession { // the daemon looks for it in each answer
 		req.Fields = append(req.Fields, "session")
 	}
-	if !b.feed.all && len(b.feed.runs) <= mostChanged {
-		req.RunIDs = slices.Sorted(maps.Keys(b.feed.runs))
+	if !f.all && len(f.runs) <= mostChanged {
+		req.RunIDs = slices.Sorted(maps.Keys(f.runs))
 	}
-	b.feed = feed{asked: true, runs: map[agency.RunID]bool{}}
-	ctx, listRuns := b.desk.Ctx, b.desk.Daemon.ListRuns
+	f.asked, f.all, f.runs = true, false, map[agency.RunID]bool{}
+	ctx, listRuns := f.desk.Ctx, f.desk.Daemon.ListRuns
 	return func() tea.Msg {
 		begun := time.Now()
 		resp, err := listRuns(ctx, req)
@@ -73,33 +80,33 @@ func (b *board) fetch() tea.Cmd {
 	}
 }
 
-func (b *board) listed(msg runsMsg) tea.Cmd {
-	b.feed.asked = false
+func (f *feed) listed(msg runsMsg) tea.Cmd {
+	f.asked = false
 	if msg.err != nil {
-		b.feed.all = true
-		b.away = agency.AsError(msg.err).Message
+		f.all = true
+		f.away = agency.AsError(msg.err).Message
 		return nil
 	}
-	b.loaded, b.away = true, ""
+	f.loaded, f.away = true, ""
 	if msg.ids == nil {
-		b.list.Set(msg.resp.Runs)
+		f.list.Set(msg.resp.Runs)
 	} else {
-		b.list.Update(msg.ids, msg.resp.Runs)
+		f.list.Update(msg.ids, msg.resp.Runs)
 	}
-	more := b.eye.changed(msg.ids)
-	if b.wanted != "" && msg.ids == nil {
-		if !b.list.Go(b.wanted) {
-			more = tea.Batch(more, b.desk.Say("that run is not in the list: it was removed, or the filter hides it"))
+	var said tea.Cmd
+	if f.wanted != "" && msg.ids == nil {
+		if !f.list.Go(f.wanted) {
+			said = f.desk.Say("that run is not in the list: it was removed, or the filter hides it")
 		}
-		b.wanted = ""
+		f.wanted = ""
 	}
-	if !b.feed.all && len(b.feed.runs) == 0 {
-		return more
+	if !f.all && len(f.runs) == 0 {
+		return said
 	}
-	b.feed.asked = true
+	f.asked = true
 	next := feedEvery
 	if msg.ids == nil { // all runs cost the daemon more than a few
 		next = max(feedEvery, 4*msg.took)
 	}
-	return tea.Batch(more, b.desk.Later(next, fetchMsg{}))
+	return tea.Batch(said, f.desk.Later(next, fetchMsg{}))
 }

@@ -78,7 +78,7 @@ func (m *Model) header() cell.Line {
 	for _, text := range m.doing.texts() {
 		line = line.Add(cell.Coloured(view.Cyan), "  … "+text)
 	}
-	if away := m.board.away; away != "" {
+	if away := m.board.feed.away; away != "" {
 		line = line.Add(cell.With(cell.Coloured(view.Red), "b"), "  no daemon: "+away)
 	}
 	return line.Fit(m.width)

@@ -115,7 +115,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseWheelMsg, tea.MouseClickMsg:
 		cmd = m.mouse(msg)
 	case clockMsg:
-		cmd = tea.Batch(m.tick(), m.board.changed("")) // what no event told is found at the latest now
+		cmd = tea.Batch(m.tick(), m.board.feed.changed("")) // what no event told is found at the latest now
 	case toastedMsg:
 		if int(msg) == m.notice.count && !m.notice.stays {
 			m.notice.text = ""
@@ -204,9 +204,9 @@ func (m *Model) exec(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd {
 
 // goTo goes back to the list, to a run.
 func (m *Model) goTo(run agency.RunID) tea.Cmd {
-	m.page, m.board.wanted = nil, run
+	m.page, m.board.feed.wanted = nil, run
 	m.notice.moved()
-	return m.board.changed("")
+	return m.board.feed.changed("")
 }
 
 // name returns what users call a run, by its id.
