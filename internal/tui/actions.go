@@ -10,7 +10,6 @@ import (
 
 	"agency"
 	"agency/internal/api"
-	"agency/internal/tui/field"
 	"agency/internal/tui/list"
 	"agency/internal/tui/page"
 )
@@ -222,44 +221,6 @@ func (a *actions) verify(ctx context.Context, run string) error {
 func (a *actions) enqueue(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
 	return err
-}
-
-// startSend begins a message to the marked runs, or to the one under the cursor.
-func (b *board) startSend(string) tea.Cmd {
-	runs := b.list.Targets()
-	if len(runs) == 0 {
-		return b.do.none()
-	}
-	b.targets, b.typing, b.field = runs, sending, field.New(b.unsent[sending])
-	return nil
-}
-
-func (b *board) send(text string) tea.Cmd {
-	b.unsent[sending] = text
-	return b.do.each(b.targets, "sending to", "got the message", func(ctx context.Context, run string) (string, error) {
-		resp, err := b.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
-		if err == nil && !resp.Confirmed {
-			return "agency typed the message, but did not see the agent accept it", nil
-		}
-		return "", err
-	})
-}
-
-// startMove begins the change of mode of the marked runs, or of the one under the cursor.
-func (b *board) startMove(string) tea.Cmd {
-	runs := b.list.Targets()
-	if len(runs) == 0 {
-		return b.do.none()
-	}
-	b.targets, b.typing, b.field = runs, moving, field.New(string(page.OtherMode(runs[0].Mode)))
-	return nil
-}
-
-func (b *board) move(text string) tea.Cmd {
-	return b.do.each(b.targets, "changing the mode of", "moved to another mode", plainly(func(ctx context.Context, run string) error {
-		_, err := b.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, b.desk.Env, b.desk.Config))
-		return err
-	}))
 }
 
 // snooze puts off the open alerts of the marked runs, or of the one under the cursor: for an hour or,

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -10,9 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"agency"
-	"agency/internal/api"
-	"agency/internal/tui/cell"
-	"agency/internal/tui/field"
 	"agency/internal/tui/list"
 	"agency/internal/tui/page"
 	"agency/internal/tui/preview"
@@ -23,47 +19,31 @@ import (
 // was meant for another one does not.
 const deadKeys = 500 * time.Millisecond
 
-// typing is what the field of the board is for.
-type typing int
-
-const (
-	nothing   typing = iota
-	filtering        // the list
-	replying         // to the run in about
-	sending          // to the runs in targets
-	moving           // the runs in targets, to another mode
-	finding          // a text in the pane
-)
-
 // board is the list of runs and the pane of one of them.
 type board struct {
+	input
+
 	desk    *page.Desk
 	command func(args ...string) *exec.Cmd
 	views   map[string]string // filters by name
 
-	list   *list.List
-	layout layout
-	do     actions
-
-	typing  typing
-	field   field.Field
-	about   api.Run // what the field is about, as it was shown
-	targets []api.Run
-	sought  string            // what was searched for last
-	unsent  map[typing]string // what the daemon did not take: it is there again
-
+	list    *list.List
+	layout  layout
 	feed    feed
+	do      *actions
 	eye     *eye
 	replies *replies
 }
 
 func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map[string]string) *board {
 	rows := list.New()
-	look := &eye{desk: desk, list: rows}
+	look, do := &eye{desk: desk, list: rows}, &actions{desk: desk, list: rows}
+	answers := &replies{desk: desk, list: rows, eye: look}
 	b := &board{
-		desk: desk, command: command, views: views, list: rows, do: actions{desk: desk, list: rows}, feed: feed{desk: desk, list: rows},
+		desk: desk, command: command, views: views, list: rows, do: do, eye: look, replies: answers,
 		layout: layout{list: rows, width: 80, height: 22, shown: true, share: usualShare},
-		unsent: map[typing]string{}, eye: look, replies: &replies{desk: desk, list: rows, eye: look},
+		feed:   feed{desk: desk, list: rows},
+		input:  input{desk: desk, list: rows, do: do, eye: look, replies: answers, unsent: map[typing]string{}},
 	}
 	b.replies.whole = b.whole
 	return b
@@ -160,73 +140,6 @@ func (b *board) settle() tea.Cmd {
 	return tea.Batch(b.eye.follow(b.layout.paneShown()), b.replies.notice(b.layout.shown))
 }
 
-// Typing implements page.Page.
-func (b *board) Typing(width int) cell.Line {
-	switch b.typing {
-	case filtering:
-		return b.field.Draw("/", width)
-	case replying:
-		return b.field.Draw("reply to "+b.about.Ref()+"> ", width)
-	case sending:
-		return b.field.Draw("send to "+named(b.targets)+"> ", width)
-	case moving:
-		return b.field.Draw("mode of "+named(b.targets)+"> ", width)
-	case finding:
-		return b.field.Draw("find> ", width)
-	case nothing:
-	}
-	return nil
-}
-
-// Type implements page.Page.
-func (b *board) Type(key tea.KeyPressMsg) tea.Cmd {
-	text := b.field.Text()
-	switch name := key.String(); name {
-	case "esc":
-		if b.typing == filtering {
-			b.list.Filter("")
-		}
-		b.typing = nothing
-	case "enter":
-		was := b.typing
-		b.typing = nothing
-		if was == replying && strings.TrimSpace(text) != "" {
-			b.unsent[replying] = text
-			return b.replies.reply(&b.about, text)
-		}
-		if was == sending && strings.TrimSpace(text) != "" {
-			return b.send(text)
-		}
-		if was == moving && strings.TrimSpace(text) != "" {
-			return b.move(text)
-		}
-		if was == finding {
-			return b.find(text)
-		}
-	case "up", "down":
-		if b.typing == filtering {
-			b.list.Move(map[string]int{"up": -1, "down": 1}[name])
-		}
-	default:
-		b.field.Press(key)
-		b.typed()
-	}
-	return nil
-}
-
-// Paste implements page.Page.
-func (b *board) Paste(text string) {
-	b.field.Insert(text)
-	b.typed()
-}
-
-// typed applies a field that acts while the user types.
-func (b *board) typed() {
-	if b.typing == filtering {
-		b.list.Filter(b.field.Text())
-	}
-}
-
 // show shows the pane with a tab, which is read again when it is the present one.
 func (b *board) show(tab preview.Tab) tea.Cmd {
 	b.layout.hidden = false
@@ -234,31 +147,22 @@ func (b *board) show(tab preview.Tab) tea.Cmd {
 	return nil
 }
 
-// startFilter begins a filter of the list, or a search where the pane hides the list.
-func (b *board) startFilter() {
+// filter begins a filter of the list, or a search where the pane hides the list.
+func (b *board) filter() {
 	if b.layout.covers() {
-		b.startFind()
+		b.search()
 		return
 	}
-	b.typing, b.field = filtering, field.New(b.list.Filtered())
+	b.startFilter()
 }
 
-// startFind begins the search for a text in the pane, which gets the whole screen.
-func (b *board) startFind() {
+// search begins the search for a text in the pane, which gets the whole screen.
+func (b *board) search() {
 	if b.list.Chosen() == nil {
 		return // there is nothing to find a text in
 	}
 	b.layout.big, b.layout.hidden = true, false
-	b.typing, b.field = finding, field.New("")
-}
-
-// find scrolls the pane to the next row with a text, or with that of the last search when it is
-// empty.
-func (b *board) find(text string) tea.Cmd {
-	if b.sought = cmp.Or(text, b.sought); b.sought == "" {
-		return nil
-	}
-	return b.eye.find(b.sought)
+	b.startFind()
 }
 
 // copy hands what the pane shows to the clipboard of the terminal.
@@ -305,19 +209,6 @@ func (b *board) regroup() tea.Cmd {
 		return tea.Batch(said, b.feed.changed("")) // what is listed does not tell the sessions
 	}
 	return said
-}
-
-// startReply begins a reply in the words of the user.
-func (b *board) startReply(string) tea.Cmd {
-	r, why := b.replies.answerable()
-	switch {
-	case r == nil:
-		return b.desk.Say(why)
-	case r.Request != nil && r.Request.Kind == agency.AsksPermission:
-		return b.desk.Say("it asks for permission: " + b.desk.Key("allow") + " allows, " + b.desk.Key("reject") + " rejects")
-	}
-	b.typing, b.field, b.about = replying, field.New(b.unsent[replying]), *r
-	return nil
 }
 
 func (b *board) answered(msg answeredMsg) tea.Cmd {

@@ -149,7 +149,7 @@ func (b *board) answers() []page.Binding {
 }
 
 func (b *board) acts() []page.Binding {
-	r, do := b.list.Chosen(), &b.do
+	r, do := b.list.Chosen(), b.do
 	ended, ready := r != nil && r.State.Final(), r != nil && r.Status == agency.ReadyForReview
 	return []page.Binding{
 		{Name: "attach", Keys: []string{"enter"}, Shown: "enter", Does: "attach to its terminal; tmux's own detach comes back", Short: hint(r != nil && !ended, "attach"), Group: groupAct, Act: b.attach},
@@ -190,8 +190,8 @@ func (b *board) looks() []page.Binding {
 		{Name: "screen", Keys: []string{"v"}, Shown: "v", Does: "its screen", Group: groupLook, Act: tab(preview.Screen)},
 		{Name: "next-tab", Keys: []string{"]", "tab"}, Shown: "], tab", Does: "the next of these", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(1)) })},
 		{Name: "previous-tab", Keys: []string{"[", "shift+tab"}, Shown: "[", Does: "the one before", Group: groupLook, Act: page.Run(func() tea.Cmd { return b.show(b.eye.pane.Tab.Next(-1)) })},
-		{Name: "filter", Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.startFilter)},
-		{Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.startFind)},
+		{Name: "filter", Keys: []string{"/"}, Shown: "/", Does: "filter: letters of a name, s:STATUS, t:TAG, r:REPOSITORY", Short: slash, Group: groupLook, Act: page.Do(b.filter)},
+		{Shown: "+ /", Does: "find a text in the pane; with no text, the next place", Group: groupLook, Act: page.Do(b.search)},
 		{Name: "group", Keys: []string{"o"}, Shown: "o", Does: "group the list by need, repository, session or tag", Group: groupLook, Act: page.Run(b.regroup)},
 		{Name: "forget", Keys: []string{"esc"}, Shown: "esc", Does: "end the search, an action on several runs, the filter, or the marks", Group: groupLook, Act: page.Run(b.forget)},
 		{Name: "scroll-down", Keys: []string{"J", "shift+down"}, Shown: "J", Does: "scroll the pane down", Group: groupLook, Act: scroll(1)},
