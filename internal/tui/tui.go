@@ -82,7 +82,7 @@ func listen(ctx context.Context, o *Options, send func(tea.Msg)) {
 		}
 		send(awayMsg(agency.AsError(err).Message))
 		select {
-		case <-time.After(followAgain):
+		case <-time.After(page.FollowAgain):
 		case <-ctx.Done():
 			return
 		}
@@ -96,6 +96,3 @@ func messageOf(c page.Change) tea.Msg {
 	}
 	return changedMsg{c.Run}
 }
-
-// followAgain is how long to wait before following the events of a daemon that cannot be reached.
-const followAgain = 2 * time.Second

@@ -48,13 +48,9 @@ func Usage(u *agency.Usage) string {
 	if !u.Known() {
 		return "-"
 	}
-	cost := "-"
-	if u.CostUSD != nil {
-		cost = fmt.Sprintf("$%.2f", *u.CostUSD)
-	}
 	about := ""
 	if u.Estimated {
 		about = "at least "
 	}
-	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), cost)
+	return about + fmt.Sprintf("%s tokens in, %s cached, %s out, cost %s", number(u.InputTokens), number(u.CachedTokens), number(u.OutputTokens), Cost(u))
 }

@@ -116,7 +116,7 @@ func (p *Page) send() tea.Cmd {
 		return p.desk.Say("there is no comment to send: c makes one")
 	}
 	run, d := p.run.ID, &p.desk.Daemon
-	return p.desk.Confirm(fmt.Sprintf("send %s to the agent of %s?", comments(open), p.run.Ref()), func() tea.Cmd {
+	return p.desk.Confirm(fmt.Sprintf("send %s to the agent of %s?", page.Count(open, "comment", "comments"), p.run.Ref()), func() tea.Cmd {
 		return p.desk.Act("sending the comments", "the comments are sent", func(ctx context.Context) error { return sendComments(ctx, d, run) })
 	})
 }
@@ -127,12 +127,4 @@ func sendComments(ctx context.Context, d *page.Daemon, run agency.RunID) error {
 		return agency.Errorf(agency.CodeInvalidState, "agency typed the comments, but did not see the agent accept them").WithHint("look at the run: enter attaches")
 	}
 	return err
-}
-
-// comments returns a number of them in words.
-func comments(n int) string {
-	if n == 1 {
-		return "1 comment"
-	}
-	return fmt.Sprintf("%d comments", n)
 }

@@ -15,9 +15,6 @@ import (
 	"agency/internal/tui/page"
 )
 
-// fileBytes is how much of the patch of one file is read.
-const fileBytes = 1 << 20
-
 // How many lines around each change are shown at first, and at most.
 const (
 	usualContext = 3
@@ -193,7 +190,7 @@ func (p *Page) read() tea.Cmd {
 	}
 	p.turn++
 	d, ctx, turn, path := &p.desk.Daemon, p.desk.Ctx, p.turn, f.Path
-	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: fileBytes, IgnoreSpace: p.tight, Context: p.context}
+	req := api.DiffRunRequest{Run: string(p.run.ID), File: path, Base: p.base, MaxBytes: page.FileBytes, IgnoreSpace: p.tight, Context: p.context}
 	return func() tea.Msg {
 		resp, err := d.DiffRun(ctx, req)
 		return fileMsg{turn, path, resp.Patch, resp.Truncated, err}
@@ -266,8 +263,7 @@ func (p *Page) mark(f *agency.FileDiff) tea.Cmd {
 }
 
 func (p *Page) rebase() tea.Cmd {
-	next := map[string]string{api.DiffFromBase: api.DiffFromLastTurn, api.DiffFromLastTurn: api.DiffFromTarget, api.DiffFromTarget: api.DiffFromBase}
-	p.base = next[p.base]
+	p.base = page.NextDiffBase(p.base)
 	p.loaded, p.list, p.file = false, api.DiffRunResponse{}, file{look: p.file.look}
 	return p.Open()
 }

@@ -23,9 +23,9 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	case p.failed != "":
 		return page.Fill(cell.Wrap(cell.Plain, p.failed, 2, width, 5), width, height)
 	case !p.loaded:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  reading …")}, width, height)
+		return page.Message("reading …", width, height)
 	case len(p.list.List) == 0:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  nothing has changed")}, width, height)
+		return page.Message("nothing has changed", width, height)
 	}
 	if width >= listBeside {
 		files, room := p.files(listColumns, height, true), width-listColumns-1

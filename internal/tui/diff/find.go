@@ -106,7 +106,7 @@ func (p *Page) copy() tea.Cmd {
 	if r == nil {
 		return nil
 	}
-	text := ""
+	text := r.text.Text()
 	switch {
 	case r.new != nil:
 		text = r.new.Text
@@ -114,10 +114,6 @@ func (p *Page) copy() tea.Cmd {
 		text = r.old.Text
 	case r.comment != nil:
 		text = r.comment.Text
-	default:
-		for i := range r.text {
-			text += r.text[i].Text
-		}
 	}
 	return tea.Batch(tea.SetClipboard(term.SafeLine(text)), p.desk.Say("the line is handed to the terminal to copy"))
 }

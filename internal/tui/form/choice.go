@@ -5,8 +5,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"agency"
 	"agency/internal/tui/field"
+	"agency/internal/tui/page"
 )
 
 // choices returns what a row is most likely to hold; none for a row with a text of its own.
@@ -21,11 +21,7 @@ func (p *Page) choices(row int) []string {
 	case base:
 		return p.refs
 	case sandbox:
-		levels := []string{}
-		for _, level := range agency.SandboxLevels() {
-			levels = append(levels, string(level))
-		}
-		return levels
+		return page.SandboxLevels()
 	default:
 		return nil
 	}

@@ -306,7 +306,7 @@ func (p *Page) Typing(width int) cell.Line {
 	case p.starting:
 		line = cell.Of(cell.Bold, " starting …")
 	case p.check != nil && p.check.resp.Refused == nil:
-		line = cell.Of(cell.Bold, " ctrl-s").Add(cell.Dim, " start "+agents(len(p.check.resp.Plan.Agents))+"  any other key: back")
+		line = cell.Of(cell.Bold, " ctrl-s").Add(cell.Dim, " start "+page.Count(len(p.check.resp.Plan.Agents), "agent", "agents")+"  any other key: back")
 	case p.check != nil:
 		line = cell.Of(cell.Dim, " any key: back")
 	}

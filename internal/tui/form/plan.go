@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/tui/cell"
+	"agency/internal/tui/page"
 	"agency/internal/tui/session"
 	"agency/internal/view"
 )
@@ -89,17 +90,10 @@ func (p *Page) begun(msg *begunMsg) tea.Cmd {
 	return tea.Batch(went, p.desk.Say(session.Name(&msg.session)+" started"))
 }
 
-func agents(n int) string {
-	if n == 1 {
-		return "1 agent"
-	}
-	return fmt.Sprintf("%d agents", n)
-}
-
 // draw returns the plan: why it cannot start, what in it has no effect, and its agents by wave.
 func (c *check) draw(width int) []cell.Line {
 	plan := &c.resp.Plan
-	lines := []cell.Line{cell.Of(cell.Bold, "  plan "+plan.Name).Add(cell.Plain, fmt.Sprintf("  %s, at most %d at once, on failure %s", agents(len(plan.Agents)), plan.MaxParallel, plan.OnFailure))}
+	lines := []cell.Line{cell.Of(cell.Bold, "  plan "+plan.Name).Add(cell.Plain, fmt.Sprintf("  %s, at most %d at once, on failure %s", page.Count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure))}
 	if r := c.resp.Refused; r != nil {
 		lines = append(lines, cell.Wrap(cell.With(cell.Coloured(view.Red), "b"), strings.TrimSpace("it cannot start: "+r.Message+"\n"+r.Hint), 2, width, 6)...)
 	}

@@ -193,9 +193,9 @@ func (p *Page) Bindings() []page.Binding {
 func (p *Page) Draw(width, height int) []cell.Line {
 	switch {
 	case !p.loaded:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  reading …")}, width, height)
+		return page.Message("reading …", width, height)
 	case len(p.items) == 0:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  no alert and no message waits for you")}, width, height)
+		return page.Message("no alert and no message waits for you", width, height)
 	}
 	rows := min(len(p.items), max(height*2/3, 1))
 	lines := p.cursor.Draw(width, rows, len(p.items), p.row)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agency/internal/api"
+	"agency/internal/tui/page"
 	"agency/internal/view"
 )
 
@@ -25,23 +26,11 @@ func Matches(filter string, r *api.Run) bool {
 		case ok && kind == "r":
 			found = strings.Contains(strings.ToLower(filepath.Base(r.Repo)), rest)
 		default:
-			found = inOrder(word, strings.ToLower(r.Ref())) || strings.Contains(strings.ToLower(view.Summary(r)), word)
+			found = page.InOrder(word, strings.ToLower(r.Ref())) || strings.Contains(strings.ToLower(view.Summary(r)), word)
 		}
 		if !found {
 			return false
 		}
-	}
-	return true
-}
-
-// inOrder reports whether a text has all characters of a word, in their order.
-func inOrder(word, text string) bool {
-	for _, r := range word {
-		_, after, ok := strings.Cut(text, string(r))
-		if !ok {
-			return false
-		}
-		text = after
 	}
 	return true
 }

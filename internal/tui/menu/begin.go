@@ -46,10 +46,6 @@ func (s *starter) run(ctx context.Context) (started bool, err error) {
 	if err != nil || task == "" {
 		return false, err
 	}
-	levels := []string{}
-	for _, level := range agency.SandboxLevels() {
-		levels = append(levels, string(level))
-	}
 	run := page.NewRun{Task: task, Repo: s.o.Dir}
 	entries := []entry{
 		{"repository, a folder in it", "the present folder", &run.Repo},
@@ -57,7 +53,7 @@ func (s *starter) run(ctx context.Context) (started bool, err error) {
 		{"preset", "none", &run.Preset},
 		{"runner", "as configured", &run.Runner},
 		{"base, a branch or commit", "what is checked out", &run.Base},
-		{"sandbox (" + strings.Join(levels, ", ") + ")", "as configured", &run.Sandbox},
+		{"sandbox (" + strings.Join(page.SandboxLevels(), ", ") + ")", "as configured", &run.Sandbox},
 	}
 	err = s.console.fill(ctx, "start it", entries, func() (bool, error) {
 		s.console.say("starting")
@@ -95,7 +91,7 @@ func (s *starter) session(ctx context.Context) (id agency.SessionID, err error) 
 		if r := plan.Refused; r != nil {
 			return false, s.console.fail(agency.Errorf(r.Code, "it cannot start: %s", r.Message).WithHint("%s", r.Hint))
 		}
-		if sure, err := s.console.sure(ctx, "start "+count(len(plan.Plan.Agents), "agent", "agents")+"?"); err != nil || !sure {
+		if sure, err := s.console.sure(ctx, "start "+page.Count(len(plan.Plan.Agents), "agent", "agents")+"?"); err != nil || !sure {
 			return false, err
 		}
 		s.console.say("starting")
@@ -114,7 +110,7 @@ func (s *starter) session(ctx context.Context) (id agency.SessionID, err error) 
 // tellPlan prints what a plan would do.
 func (s *starter) tellPlan(resp *api.PlanSessionResponse) {
 	plan := &resp.Plan
-	s.console.say("plan %s, %s, at most %d at once, on failure %s", plan.Name, count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure)
+	s.console.say("plan %s, %s, at most %d at once, on failure %s", plan.Name, page.Count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure)
 	runners := map[string]string{}
 	for i := range resp.Agents {
 		runners[resp.Agents[i].ID] = resp.Agents[i].Runner

@@ -12,9 +12,6 @@ import (
 	"agency/internal/tui/page"
 )
 
-// fileBytes is how much of the patch of one file is read.
-const fileBytes = 1 << 20
-
 // compared is what the work of a run is compared with, in words.
 var compared = map[string]string{
 	api.DiffFromBase: "where it began", api.DiffFromLastTurn: "when its agent rested before its last turn", api.DiffFromTarget: "where it left its branch",
@@ -32,7 +29,6 @@ type review struct {
 // changes lists the files that a run changed, and reads those that the user chooses.
 func (v *review) changes(ctx context.Context) error {
 	req := api.DiffRunRequest{Run: string(v.run.ID), Base: api.DiffFromBase}
-	next := map[string]string{api.DiffFromBase: api.DiffFromLastTurn, api.DiffFromLastTurn: api.DiffFromTarget, api.DiffFromTarget: api.DiffFromBase}
 	letters := []letter{
 		{"c", "compare", "compare with where it began, with its last turn, or with where it left its branch"},
 		{"w", "white space", "leave out what differs in white space only, or read it again"},
@@ -42,12 +38,12 @@ func (v *review) changes(ctx context.Context) error {
 		list.List = true
 		resp, err := v.daemon.DiffRun(ctx, list)
 		if left := resp.LeftOut.Files; left > 0 {
-			v.console.say("%s too large to read: agency diff %s", count(left, "file is", "files are"), v.run.Ref())
+			v.console.say("%s too large to read: agency diff %s", page.Count(left, "file is", "files are"), v.run.Ref())
 		}
 		return rows{fileTexts(resp.List), letters, func(c choice) error {
 			switch c.letter {
 			case "c":
-				req.Base = next[req.Base]
+				req.Base = page.NextDiffBase(req.Base)
 				v.console.say("compared with %s", compared[req.Base])
 				return nil
 			case "w":
@@ -86,7 +82,7 @@ func fileTexts(files []agency.FileDiff) []string {
 // file reads what changed in a file, some lines at a time, takes comments on them, and marks the file
 // as reviewed.
 func (v *review) file(ctx context.Context, f *agency.FileDiff, req api.DiffRunRequest) error {
-	req.File, req.MaxBytes = f.Path, fileBytes
+	req.File, req.MaxBytes = f.Path, page.FileBytes
 	resp, err := v.daemon.DiffRun(ctx, req)
 	if err != nil {
 		return v.console.fail(err)
@@ -103,7 +99,7 @@ func (v *review) file(ctx context.Context, f *agency.FileDiff, req api.DiffRunRe
 		lines = lines[n:]
 		prompt := "number of a line and a comment"
 		if len(lines) > 0 {
-			prompt = count(len(lines), "more row", "more rows") + ", an empty line: read on, " + prompt
+			prompt = page.Count(len(lines), "more row", "more rows") + ", an empty line: read on, " + prompt
 		}
 		for typed := true; typed; {
 			line, err := v.console.command(ctx, prompt+", r: reviewed, s: send, x: discard, b: back, ?: help")

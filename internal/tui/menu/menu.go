@@ -5,7 +5,6 @@ package menu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os/exec"
 	"slices"
@@ -38,9 +37,6 @@ type Menu struct {
 	runs    *runList
 }
 
-// followAgain is how long to wait before following the events of a daemon that cannot be reached.
-const followAgain = 2 * time.Second
-
 // Run shows the menu until the user leaves it.
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -71,7 +67,7 @@ func follow(ctx context.Context, d *page.Daemon, changes chan<- struct{}) {
 	for ctx.Err() == nil {
 		_ = d.Follow(ctx, func(page.Change) { tell() }, tell)
 		select {
-		case <-time.After(followAgain):
+		case <-time.After(page.FollowAgain):
 		case <-ctx.Done():
 		}
 	}
@@ -140,12 +136,4 @@ func named(runs []api.Run) string {
 		names[i] = runs[i].Ref()
 	}
 	return strings.Join(names, ", ")
-}
-
-// count returns a number of something in words.
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

@@ -47,12 +47,8 @@ func screen(ctx context.Context, m *Menu, run string) ([]string, error) {
 	resp, err := m.o.Daemon.ShowScreen(ctx, api.ShowScreenRequest{Run: run})
 	lines := []string{}
 	for _, row := range resp.Screen.Rows {
-		var text strings.Builder
-		for i := range row {
-			text.WriteString(row[i].Text)
-		}
-		if strings.TrimSpace(text.String()) != "" {
-			lines = append(lines, text.String())
+		if text := cell.Line(row).Text(); strings.TrimSpace(text) != "" {
+			lines = append(lines, text)
 		}
 	}
 	return lines, err

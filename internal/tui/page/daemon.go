@@ -2,10 +2,14 @@ package page
 
 import (
 	"context"
+	"time"
 
 	"agency"
 	"agency/internal/api"
 )
+
+// FollowAgain is how long to wait before following the events of a daemon that cannot be reached.
+const FollowAgain = 2 * time.Second
 
 // Daemon is what the dashboard asks of the daemon: the operations of the api, each a function.
 type Daemon struct {

@@ -13,6 +13,15 @@ type NewRun struct {
 	Sandbox string
 }
 
+// SandboxLevels returns what Sandbox can be.
+func SandboxLevels() []string {
+	levels := []string{}
+	for _, level := range agency.SandboxLevels() {
+		levels = append(levels, string(level))
+	}
+	return levels
+}
+
 // Spec returns the specification of the run. runner reads a runner as users write it.
 func (n *NewRun) Spec(runner func(name string) (kind agency.RunnerKind, custom string)) agency.Spec {
 	spec := agency.Spec{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,6 +119,31 @@ func Finder(sought string) func(text string) bool {
 		return func(text string) bool { return strings.Contains(text, sought) }
 	}
 	return func(text string) bool { return strings.Contains(strings.ToLower(text), sought) }
+}
+
+// InOrder reports whether a text has all characters of a word, in their order.
+func InOrder(word, text string) bool {
+	for _, r := range word {
+		_, after, ok := strings.Cut(text, string(r))
+		if !ok {
+			return false
+		}
+		text = after
+	}
+	return true
+}
+
+// Message returns a page with nothing but a text.
+func Message(text string, width, height int) []cell.Line {
+	return Fill([]cell.Line{cell.Of(cell.Dim, "  "+text)}, width, height)
+}
+
+// Count returns a number of things in words.
+func Count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + more
 }
 
 // Fill returns rows filled up or cut off to a height.

@@ -72,23 +72,11 @@ func (p *Palette) find() {
 			p.found = append(p.found, b)
 		case strings.Contains(text, want):
 			worded = append(worded, b)
-		case inOrder(strings.ReplaceAll(want, " ", ""), text):
+		case page.InOrder(strings.ReplaceAll(want, " ", ""), text):
 			loose = append(loose, b)
 		}
 	}
 	p.found = append(append(p.found, worded...), loose...)
-}
-
-// inOrder reports whether a text has all characters of a word, in their order.
-func inOrder(word, text string) bool {
-	for _, r := range word {
-		_, after, ok := strings.Cut(text, string(r))
-		if !ok {
-			return false
-		}
-		text = after
-	}
-	return true
 }
 
 // Draw returns the commands that are found.

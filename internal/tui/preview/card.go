@@ -85,11 +85,7 @@ var option = regexp.MustCompile(`^[\s│┃|❯›>*]*([1-9])[.)] (.+)$`)
 func Options(s *agency.Screen) []string {
 	found := []string{}
 	for _, row := range s.Rows {
-		var text strings.Builder
-		for i := range row {
-			text.WriteString(row[i].Text)
-		}
-		part := option.FindStringSubmatch(strings.TrimRight(text.String(), " │┃|"))
+		part := option.FindStringSubmatch(strings.TrimRight(cell.Line(row).Text(), " │┃|"))
 		switch {
 		case part == nil:
 		case part[1] == "1":

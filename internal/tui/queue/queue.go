@@ -143,9 +143,9 @@ func (p *Page) Bindings() []page.Binding {
 func (p *Page) Draw(width, height int) []cell.Line {
 	switch {
 	case !p.loaded:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  reading …")}, width, height)
+		return page.Message("reading …", width, height)
 	case len(p.resp.Entries) == 0:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  no work waits to land: agency queue add RUN")}, width, height)
+		return page.Message("no work waits to land: agency queue add RUN", width, height)
 	}
 	rows := min(len(p.resp.Entries), max(height*2/3, 1))
 	run, target := p.widths(width)

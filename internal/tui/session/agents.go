@@ -105,18 +105,11 @@ func result(a *api.SessionAgent) string {
 	case !r.Changed():
 		return "no changes"
 	}
-	text := fmt.Sprintf("%s, %s, +%d -%d", count(r.Commits, "commit"), count(r.Files, "file"), r.Added, r.Deleted)
+	text := fmt.Sprintf("%s, %s, +%d -%d", page.Count(r.Commits, "commit", "commits"), page.Count(r.Files, "file", "files"), r.Added, r.Deleted)
 	if r.Dirty {
 		text += ", not all committed"
 	}
 	return text
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // landing returns where the work of an agent has landed, or what keeps it from landing.

@@ -17,9 +17,9 @@ func Name(s *api.Session) string { return term.SafeLine(cmp.Or(s.Name, string(s.
 func (p *Page) Draw(width, height int) []cell.Line {
 	switch {
 	case !p.loaded:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  reading …")}, width, height)
+		return page.Message("reading …", width, height)
 	case len(p.sessions) == 0:
-		return page.Fill([]cell.Line{cell.Of(cell.Dim, "  no session yet: agency session start PLAN")}, width, height)
+		return page.Message("no session yet: agency session start PLAN", width, height)
 	}
 	rows := min(len(p.sessions), max(height/3, 1))
 	name := max(width/3, 16)
