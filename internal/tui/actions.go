@@ -232,8 +232,8 @@ func (a *actions) snooze(string) tea.Cmd {
 	}
 	if runs[0].SnoozedUntil != nil {
 		return a.each(runs, "waking", "no longer snoozed", plainly(func(ctx context.Context, run string) error {
-			return page.PutOff(ctx, &a.desk.Daemon, run, page.SnoozeOver)
+			return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.SnoozeOver)
 		}))
 	}
-	return a.each(runs, "snoozing", "snoozed for an hour", plainly(func(ctx context.Context, run string) error { return page.PutOff(ctx, &a.desk.Daemon, run, page.Snooze) }))
+	return a.each(runs, "snoozing", "snoozed for an hour", plainly(func(ctx context.Context, run string) error { return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.Snooze) }))
 }

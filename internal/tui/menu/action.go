@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -11,18 +12,18 @@ import (
 	"agency/internal/view"
 )
 
-// action is something that the user can have done. It returns what it says.
+// action is something that the user can choose. do returns what to print.
 type action struct {
 	does   string
-	text   string // what to ask for a text; empty for none
-	sure   string // the question before it, with a name in place of %s; empty for none
-	says   string // while it is done; empty for what is quick
+	text   string // the prompt for the text that it needs; empty if it needs none
+	sure   string // the question that comes first, with %s for the name; empty if there is none
+	says   string // what is printed when it begins; empty if it is quick
 	many   bool   // it can be done with several runs
-	leaves bool   // the run is left afterwards
+	leaves bool   // the menu leaves the run afterwards
 	do     func(ctx context.Context, text string) (string, error)
 }
 
-// titles returns actions as rows.
+// titles returns the rows of actions.
 func titles(actions []action) []string {
 	rows := make([]string, len(actions))
 	for i := range actions {
@@ -31,7 +32,7 @@ func titles(actions []action) []string {
 	return rows
 }
 
-// act prints actions, and does the one that the user chooses with what has the name.
+// act prints actions, and does the one that the user chooses. name is that of their object.
 func (con *console) act(ctx context.Context, name string, actions []action) error {
 	for {
 		c, err := con.choose(ctx, "number of an action", titles(actions))
@@ -45,7 +46,7 @@ func (con *console) act(ctx context.Context, name string, actions []action) erro
 	}
 }
 
-// ready asks what is to be asked before an action, and reports whether it is to be done.
+// ready asks for the text and the yes that an action needs. ok is false if the user gives none.
 func (con *console) ready(ctx context.Context, name string, a *action) (text string, ok bool, err error) {
 	if a.text != "" {
 		if text, err = con.text(ctx, a.text); err != nil || text == "" {
@@ -79,8 +80,8 @@ func (con *console) do(ctx context.Context, name string, a *action) (bool, error
 	return true, nil
 }
 
-// several does an action with several runs of the list, one after the other. It is one that each of
-// them can have now.
+// several does an action with several runs of the list, one after the other. It offers the actions that
+// each of them allows now.
 func (m *Menu) several(ctx context.Context, rows []int) error {
 	runs := make([]api.Run, len(rows))
 	can := make([][]action, len(rows))
@@ -124,8 +125,8 @@ func (m *Menu) several(ctx context.Context, rows []int) error {
 	return nil
 }
 
-// actions returns what can be done with a run as it is, the most likely first. answers are those to
-// what it asks.
+// actions returns the actions that a run allows now, the most likely first. answers are those that
+// answer its request.
 func (m *Menu) actions(r *api.Run, answers []action) []action {
 	readings, landing, talk, life := m.readings(r), m.landing(r), m.talk(r), m.life(r)
 	order := [][]action{readings, talk, landing, life}
@@ -140,7 +141,7 @@ func (m *Menu) actions(r *api.Run, answers []action) []action {
 	return append(slices.Concat(order...), m.others(r)...)
 }
 
-// talk returns how to talk with an agent that runs.
+// talk returns the actions that reach the agent of a run while the run is live.
 func (m *Menu) talk(r *api.Run) []action {
 	d, run, name := &m.o.Daemon, string(r.ID), r.Ref()
 	if r.State != agency.Running {
@@ -165,7 +166,7 @@ func (m *Menu) talk(r *api.Run) []action {
 	return actions
 }
 
-// life returns how to end a run, or what can be done with one that has ended.
+// life returns the actions that end a run or, when it has ended, resume or remove it.
 func (m *Menu) life(r *api.Run) []action {
 	d, run, name := &m.o.Daemon, string(r.ID), r.Ref()
 	if !r.State.Final() {
@@ -190,8 +191,8 @@ func (m *Menu) life(r *api.Run) []action {
 	}})
 }
 
-// landing returns what there is to do with the work of a run until it has landed, while its agent asks
-// nothing.
+// landing returns the actions on the work of a run. All but the first are there until the work has
+// landed, while the agent asks nothing.
 func (m *Menu) landing(r *api.Run) []action {
 	d, run, name, env, config := &m.o.Daemon, string(r.ID), r.Ref(), m.o.Env, m.o.Config
 	actions := []action{{does: "what it changed", do: func(ctx context.Context, _ string) (string, error) {
@@ -224,7 +225,7 @@ func (m *Menu) landing(r *api.Run) []action {
 	}})
 }
 
-// others returns what is seldom done with a run.
+// others returns the actions that users seldom need.
 func (m *Menu) others(r *api.Run) []action {
 	d, run, name := &m.o.Daemon, string(r.ID), r.Ref()
 	actions := []action{}
@@ -237,14 +238,16 @@ func (m *Menu) others(r *api.Run) []action {
 	if canMove(r) {
 		actions = append(actions, action{does: "continue it in another mode", do: func(ctx context.Context, _ string) (string, error) { return m.move(ctx, r) }})
 	}
-	off := func(does, done string, wait func(ctx context.Context) error) action {
-		return action{does: does, many: true, do: func(ctx context.Context, _ string) (string, error) { return name + " " + done, wait(ctx) }}
+	snooze := func(does, done string, wait time.Duration) action {
+		return action{does: does, many: true, do: func(ctx context.Context, _ string) (string, error) {
+			return name + " " + done, page.SnoozeRun(ctx, d, run, wait)
+		}}
 	}
 	switch group := view.GroupOf(r); {
 	case group == view.GroupSnoozed:
-		actions = append(actions, off("end the snooze of its alerts", "is no longer snoozed", func(ctx context.Context) error { return page.PutOff(ctx, d, run, page.SnoozeOver) }))
+		actions = append(actions, snooze("end the snooze of its alerts", "is no longer snoozed", page.SnoozeOver))
 	case group != view.GroupWorking && group != view.GroupRest || r.Status == agency.LabelCompleted: // others have no alerts
-		actions = append(actions, off("snooze its alerts for an hour", "is snoozed for an hour", func(ctx context.Context) error { return page.PutOff(ctx, d, run, page.Snooze) }))
+		actions = append(actions, snooze("snooze its alerts for an hour", "is snoozed for an hour", page.Snooze))
 	}
 	return actions
 }

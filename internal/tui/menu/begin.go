@@ -42,7 +42,7 @@ type starter struct {
 
 // run asks for a task and the settings of the run, starts it, and reports whether it has started.
 func (s *starter) run(ctx context.Context) (started bool, err error) {
-	task, err := s.console.lots(ctx, "the task, on as many lines as you like; an empty line ends it")
+	task, err := s.console.longText(ctx, "the task, on as many lines as you like; an empty line ends it")
 	if err != nil || task == "" {
 		return false, err
 	}
@@ -107,7 +107,7 @@ func (s *starter) session(ctx context.Context) (id agency.SessionID, err error) 
 	return id, err
 }
 
-// tellPlan prints what a plan would do.
+// tellPlan prints what the session of a plan would do.
 func (s *starter) tellPlan(resp *api.PlanSessionResponse) {
 	plan := &resp.Plan
 	s.console.say("plan %s, %s, at most %d at once, on failure %s", plan.Name, page.Count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure)

@@ -24,7 +24,7 @@ type letter struct {
 	does  string // in the help
 }
 
-// The letters of every question inside of the menu.
+// The letters of every question below the list of runs.
 var (
 	goBack  = letter{back, "back", "back to where you came from"}
 	goAgain = letter{again, "", "the rows again; an empty line too"}
@@ -40,14 +40,14 @@ type question struct {
 	letters []letter
 }
 
-// choice is the answer to a question: rows, or a letter and what was typed behind it.
+// choice is the answer to a question: rows, or a letter and the text after it.
 type choice struct {
 	rows   []int
 	letter string
 	rest   string
 }
 
-// pick asks until the user gives an answer. An empty line is the letter that reads the rows again.
+// pick asks until the user gives an answer. An empty line means the letter r.
 func (con *console) pick(ctx context.Context, q *question) (choice, error) {
 	prompt := []string{q.what}
 	for _, l := range append(slices.Clone(q.letters), letter{help, "help", ""}) {
@@ -114,7 +114,7 @@ type rows struct {
 }
 
 // browse prints rows and opens the one that the user chooses, until the user goes back. Each time the
-// rows are read again. none is said when there are none.
+// rows are read again. none is printed when there are none.
 func (con *console) browse(ctx context.Context, what, none string, read func() (rows, error)) error {
 	for {
 		rows, err := read()
@@ -141,8 +141,8 @@ func (con *console) browse(ctx context.Context, what, none string, read func() (
 // pageRows is how many rows of a long text are printed at once.
 const pageRows = 20
 
-// pages prints a long text, some rows at a time: from its beginning, or, if its end is the newest
-// part, that and then what is before.
+// pages prints a long text, some rows at a time, from its beginning. With newestLast it prints the end
+// first, and then the rows before it.
 func (con *console) pages(ctx context.Context, lines []string, newestLast bool) error {
 	if len(lines) == 0 {
 		con.say("there is nothing")
@@ -167,10 +167,10 @@ func (con *console) pages(ctx context.Context, lines []string, newestLast bool) 
 	return nil
 }
 
-// entry is what can be said of a run or a session before it starts.
+// entry is a setting of a run or a session that the user can change before the start.
 type entry struct {
 	name  string
-	empty string // what holds when it is empty
+	empty string // what an empty value means
 	value *string
 }
 
@@ -179,8 +179,9 @@ func (e *entry) text() string {
 	return e.name + ": " + cmp.Or(*e.value, e.empty)
 }
 
-// fill lets the user change entries, and then calls start, until that reports that it is done. The rows
-// are printed again only when the user asks for it: their numbers stay.
+// fill lets the user change entries, and calls start when the user chooses that, until start reports
+// that it is done. does names what start does. fill prints the rows again only when the user asks for
+// them: their numbers stay.
 func (con *console) fill(ctx context.Context, does string, entries []entry, start func() (bool, error)) error {
 	what := "1 to " + does + ", or number of what to change"
 	for told := false; ; {

@@ -16,7 +16,7 @@ import (
 // errLeft means that the user leaves.
 var errLeft = errors.New("the user leaves")
 
-// newsEvery is the least time between two questions for what changed.
+// newsEvery is the shortest time between two readings of the news.
 const newsEvery = time.Second
 
 // console prints rows for the user, and reads what the user types.
@@ -29,8 +29,8 @@ type console struct {
 	toldNews time.Time                          // when news was last called
 }
 
-// read sends the lines that the user types, each only when it is wanted: attach gives the terminal to
-// another program meanwhile. The end of the input is the end of lines.
+// read sends the lines that the user types, and closes lines at the end of the input. It reads a line
+// only when want asks for one: meanwhile, attach may give the terminal to another program.
 func read(ctx context.Context, in io.Reader, want <-chan struct{}, lines chan<- string) {
 	defer close(lines)
 	for r := bufio.NewReader(in); ; {
@@ -41,7 +41,7 @@ func read(ctx context.Context, in io.Reader, want <-chan struct{}, lines chan<- 
 		}
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return // what is not a whole line may be the beginning of another one
+			return // a line without its end may be the beginning of another one
 		}
 		select {
 		case lines <- strings.TrimRight(line, "\r\n"):
@@ -51,18 +51,18 @@ func read(ctx context.Context, in io.Reader, want <-chan struct{}, lines chan<- 
 	}
 }
 
-// say prints a row. Whatever is in it, it is one row.
+// say prints a text as one row, whatever characters it has.
 func (con *console) say(format string, args ...any) {
 	_, _ = fmt.Fprintln(con.out, term.SafeLine(fmt.Sprintf(format, args...)))
 }
 
-// sayCode prints a row of a program or a file with its spaces.
+// sayCode prints a line of a file or of a screen as one row, with its spaces.
 func (con *console) sayCode(text string) {
 	text = strings.NewReplacer("\t", "    ", "\n", " ").Replace(term.SafeText(text))
 	_, _ = fmt.Fprintln(con.out, strings.TrimRight(text, " "))
 }
 
-// line returns the next line that the user types. What begins to need the user meanwhile is told.
+// line asks for a line, and returns the next one that the user types. Until it comes, line prints news.
 func (con *console) line(ctx context.Context, what string) (string, error) {
 	con.say("%s", what)
 	con.want <- struct{}{}
@@ -101,14 +101,14 @@ func (con *console) command(ctx context.Context, what string) (string, error) {
 	return line, err
 }
 
-// text returns one line in the words of the user: no letter does anything. It is empty for none.
+// text asks for a line in the words of the user, in which no letter has a meaning. It is empty for none.
 func (con *console) text(ctx context.Context, what string) (string, error) {
 	line, err := con.line(ctx, what+", an empty line for none")
 	return strings.TrimSpace(line), err
 }
 
-// lots returns lines in the words of the user, until an empty one.
-func (con *console) lots(ctx context.Context, what string) (string, error) {
+// longText asks for lines in the words of the user, until an empty one.
+func (con *console) longText(ctx context.Context, what string) (string, error) {
 	lines := []string{}
 	for {
 		line, err := con.line(ctx, what)
@@ -119,7 +119,7 @@ func (con *console) lots(ctx context.Context, what string) (string, error) {
 	}
 }
 
-// sure asks whether something is to be done.
+// sure asks a question, and reports whether the user answers yes.
 func (con *console) sure(ctx context.Context, what string) (bool, error) {
 	line, err := con.command(ctx, what+" y/n")
 	if yes, _ := term.YesOrNo(line); err != nil || yes {
@@ -129,7 +129,7 @@ func (con *console) sure(ctx context.Context, what string) (bool, error) {
 	return false, nil
 }
 
-// inform prints an error and its way out.
+// inform prints an error and its hint.
 func (con *console) inform(err error) {
 	e := agency.AsError(err)
 	con.say("error: %s", e.Message)
@@ -138,7 +138,7 @@ func (con *console) inform(err error) {
 	}
 }
 
-// fail prints an error and its way out. Only the end of the dialog ends the menu.
+// fail prints an error and its hint. It returns only an error that ends the menu.
 func (con *console) fail(err error) error {
 	if err == nil || errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
 		return err

@@ -12,12 +12,12 @@ import (
 	"agency/internal/tui/page"
 )
 
-// compared is what the work of a run is compared with, in words.
+// compared names each base that the work of a run is compared with.
 var compared = map[string]string{
 	api.DiffFromBase: "where it began", api.DiffFromLastTurn: "when its agent rested before its last turn", api.DiffFromTarget: "where it left its branch",
 }
 
-// review is the reading of what a run changed, with comments on its lines.
+// review lets the user read what a run changed, and comment on its lines.
 type review struct {
 	run     *api.Run
 	daemon  *page.Daemon
@@ -56,7 +56,7 @@ func (v *review) changes(ctx context.Context) error {
 	})
 }
 
-// fileTexts returns the files of a difference as rows.
+// fileTexts returns the rows of files.
 func fileTexts(files []agency.FileDiff) []string {
 	words := map[string]string{"A": "new", "M": "changed", "D": "deleted", "R": "renamed", "C": "copied", "T": "another type"}
 	texts := make([]string, len(files))
@@ -132,7 +132,7 @@ func (v *review) mark(ctx context.Context, f *agency.FileDiff) error {
 	return nil
 }
 
-// comments returns the comments on a file of a run.
+// comments returns the comments on a file.
 func (v *review) comments(ctx context.Context, path string) []agency.LineComment {
 	resp, err := v.daemon.ReviewRun(ctx, api.ReviewRunRequest{Run: string(v.run.ID), Env: v.env, Config: v.config})
 	if err != nil {
@@ -156,12 +156,12 @@ func fileLines(patch string, comments []agency.LineComment) []string {
 		lines = append(lines, strings.TrimRight(fmt.Sprintf("at line %d %s", max(h.New, 1), h.Header), " "))
 		for j := range h.Lines {
 			l := &h.Lines[j]
-			at, side := l.New, "new"
+			at, old := l.New, false
 			switch l.Kind {
 			case diffview.Added:
 				lines = append(lines, fmt.Sprintf("added %d: %s", l.New, l.Text))
 			case diffview.Deleted:
-				at, side = l.Old, agency.SideOld
+				at, old = l.Old, true
 				lines = append(lines, fmt.Sprintf("deleted -%d: %s", l.Old, l.Text))
 			case diffview.Note:
 				lines = append(lines, l.Text)
@@ -169,7 +169,7 @@ func fileLines(patch string, comments []agency.LineComment) []string {
 				lines = append(lines, fmt.Sprintf("%d: %s", l.New, l.Text))
 			}
 			for k := range comments {
-				if c := &comments[k]; at > 0 && c.Now == at && (c.Side == agency.SideOld) == (side == agency.SideOld) {
+				if c := &comments[k]; at > 0 && c.Now == at && (c.Side == agency.SideOld) == old {
 					sent := map[bool]string{true: ", sent"}[c.State == agency.CommentSent]
 					lines = append(lines, fmt.Sprintf("comment %d%s: %s", c.Number, sent, c.Text))
 				}
@@ -182,7 +182,7 @@ func fileLines(patch string, comments []agency.LineComment) []string {
 	return lines
 }
 
-// comment does what a user typed below the lines of a file: a comment, or what becomes of comments.
+// comment handles what the user typed below the lines of a file: a comment, or a command about comments.
 func (v *review) comment(ctx context.Context, path, line string) error {
 	run := string(v.run.ID)
 	first, text, _ := strings.Cut(line, " ")
@@ -216,7 +216,7 @@ func (v *review) comment(ctx context.Context, path, line string) error {
 	return nil
 }
 
-// discard takes a comment back that the agent does not have.
+// discard discards a comment that the agent does not have.
 func (v *review) discard(ctx context.Context, text string) error {
 	number, wrong := strconv.Atoi(text)
 	if wrong != nil {

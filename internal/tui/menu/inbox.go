@@ -35,6 +35,7 @@ func (m *Menu) inbox(ctx context.Context) error {
 	})
 }
 
+// alert prints an alert, and does what the user chooses.
 func (m *Menu) alert(ctx context.Context, al *api.Alert) error {
 	m.console.say("%s", view.AlertSentence(al))
 	m.console.say("its command: %s", view.AlertCommand(al))
@@ -64,6 +65,7 @@ func (m *Menu) alert(ctx context.Context, al *api.Alert) error {
 	))
 }
 
+// message prints a message, and does what the user chooses.
 func (m *Menu) message(ctx context.Context, msg *agency.Message) error {
 	if err := m.console.pages(ctx, strings.Split(view.MessageText(msg), "\n"), false); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package menu is the dashboard for screen readers and bad lines: rows are appended and never drawn
-// again, and everything is chosen by a number.
+// Package menu is the dashboard for screen readers and poor connections: it appends rows and never
+// draws one again, and the user chooses everything by a number.
 package menu
 
 import (
@@ -56,12 +56,12 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// follow tells of each change at the daemon, until ctx ends.
+// follow sends on changes after each change at the daemon, until ctx ends.
 func follow(ctx context.Context, d *page.Daemon, changes chan<- struct{}) {
 	tell := func() {
 		select {
 		case changes <- struct{}{}:
-		default: // it is told already
+		default: // the change before has not been read yet
 		}
 	}
 	for ctx.Err() == nil {
@@ -129,7 +129,7 @@ func (m *Menu) list(ctx context.Context) error {
 	return nil
 }
 
-// named returns runs as a sentence names them.
+// named returns the names of runs.
 func named(runs []api.Run) string {
 	names := make([]string, len(runs))
 	for i := range runs {

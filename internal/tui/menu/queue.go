@@ -35,7 +35,7 @@ func (m *Menu) queues(ctx context.Context) error {
 	})
 }
 
-// entryActions returns what can be done with an entry as it is, and with its queue.
+// entryActions returns the actions that an entry and its queue allow now.
 func (m *Menu) entryActions(e *agency.QueueEntry, paused bool) []action {
 	// The id names the run: another one may get its name meanwhile.
 	change := func(does, change, done, sure string) action {
@@ -63,7 +63,7 @@ func (m *Menu) entryActions(e *agency.QueueEntry, paused bool) []action {
 	return append(actions, m.pause(e, "pause the whole queue of "+e.Target, false, "is paused"))
 }
 
-// pause pauses the queue of an entry, or has it continue.
+// pause returns the action that pauses the queue of an entry or, with resume, continues it.
 func (m *Menu) pause(e *agency.QueueEntry, does string, resume bool, done string) action {
 	return action{does: does, do: func(ctx context.Context, _ string) (string, error) {
 		return "the queue of " + e.Target + " " + done, m.o.Daemon.PauseQueueOf(ctx, e, resume, m.o.Env, m.o.Config)

@@ -8,9 +8,10 @@ import (
 	"agency/internal/api"
 	"agency/internal/tui/about"
 	"agency/internal/tui/cell"
+	"agency/internal/tui/page"
 )
 
-// readings returns what can be read of a run, besides what it changed.
+// readings returns the actions that print a text about a run. What the run changed is in landing.
 func (m *Menu) readings(r *api.Run) []action {
 	d, run := &m.o.Daemon, string(r.ID)
 	reading := func(does string, newestLast bool, read func(ctx context.Context) ([]string, error)) action {
@@ -23,8 +24,8 @@ func (m *Menu) readings(r *api.Run) []action {
 		}}
 	}
 	return []action{
-		reading("read its screen", true, func(ctx context.Context) ([]string, error) { return screen(ctx, m, run) }),
-		reading("why it has its status", false, func(ctx context.Context) ([]string, error) { return why(ctx, m, run) }),
+		reading("read its screen", true, func(ctx context.Context) ([]string, error) { return screen(ctx, d, run) }),
+		reading("why it has its status", false, func(ctx context.Context) ([]string, error) { return why(ctx, d, run) }),
 		reading("the end of its log", true, func(ctx context.Context) ([]string, error) { return plainly(about.Log(ctx, d, run)) }),
 		reading("the messages that it got, the newest first", false, func(ctx context.Context) ([]string, error) {
 			return plainly(about.Messages(ctx, d, run, m.runs.names()))
@@ -42,9 +43,9 @@ func plainly(lines []cell.Line, err error) ([]string, error) {
 	return texts, err
 }
 
-// screen returns the rows of the screen of a run that have something in them.
-func screen(ctx context.Context, m *Menu, run string) ([]string, error) {
-	resp, err := m.o.Daemon.ShowScreen(ctx, api.ShowScreenRequest{Run: run})
+// screen returns the rows of the screen of a run that are not empty.
+func screen(ctx context.Context, d *page.Daemon, run string) ([]string, error) {
+	resp, err := d.ShowScreen(ctx, api.ShowScreenRequest{Run: run})
 	lines := []string{}
 	for _, row := range resp.Screen.Rows {
 		if text := cell.Line(row).Text(); strings.TrimSpace(text) != "" {
@@ -54,9 +55,9 @@ func screen(ctx context.Context, m *Menu, run string) ([]string, error) {
 	return lines, err
 }
 
-// why returns the rule of a status and the evidence, first that which decided.
-func why(ctx context.Context, m *Menu, run string) ([]string, error) {
-	resp, err := m.o.Daemon.ExplainRun(ctx, api.RunRequest{Run: run})
+// why returns the rule that gives a run its status, and the evidence. Evidence that decided comes first.
+func why(ctx context.Context, d *page.Daemon, run string) ([]string, error) {
+	resp, err := d.ExplainRun(ctx, api.RunRequest{Run: run})
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"agency/internal/view"
 )
 
-// run tells of a run and does what the user chooses, until the user goes back. The actions keep their
-// numbers until something becomes of the run: then it is told again.
+// run prints a run with its actions and does what the user chooses, until the user goes back. The
+// actions keep their numbers until the run changes: then it is printed again.
 func (m *Menu) run(ctx context.Context, id agency.RunID) error {
 	told, actions := "", []action{}
 	for {
@@ -48,8 +48,8 @@ func (m *Menu) run(ctx context.Context, id agency.RunID) error {
 	}
 }
 
-// tell prints what a run does or asks, each line of a request in a row of its own: no text of an agent
-// looks like a row of the menu.
+// tell prints what a run does or asks. Each further line of a request begins with its number, so that no
+// text of an agent looks like a row of the menu.
 func (m *Menu) tell(r *api.Run) {
 	q := r.Request
 	if q == nil || q.Text == "" && q.Tool == "" {
@@ -80,7 +80,7 @@ func (m *Menu) tell(r *api.Run) {
 	}
 }
 
-// answers returns the answers to what a run asks. An answer goes to the very request that was told.
+// answers returns the actions that answer a run. They answer only the request that r has.
 func (m *Menu) answers(ctx context.Context, r *api.Run) []action {
 	q := r.Request
 	if view.PromptID(r) == "" || r.State.Final() || q != nil && q.Kind == agency.AsksDialog {
@@ -128,6 +128,7 @@ func (m *Menu) options(ctx context.Context, r *api.Run) []string {
 	return preview.Options(&resp.Screen)
 }
 
+// answer answers the request of a run.
 func (m *Menu) answer(ctx context.Context, r *api.Run, decision agency.Decision, text string) (string, error) {
 	resp, err := m.o.Daemon.AnswerRun(ctx, api.AnswerRunRequest{Run: string(r.ID), PromptID: view.PromptID(r), Decision: decision, Text: text})
 	if err == nil && !resp.Confirmed {
@@ -136,8 +137,8 @@ func (m *Menu) answer(ctx context.Context, r *api.Run, decision agency.Decision,
 	return r.Ref() + " is answered", err
 }
 
-// attach gives the terminal to agency attach until the user detaches. What that says comes through,
-// with its errors like those of the menu.
+// attach gives the terminal to agency attach until the user detaches. The menu prints what that command
+// writes to its standard error.
 func (m *Menu) attach(r *api.Run) (string, error) {
 	cmd := m.o.Command("attach", "--", string(r.ID))
 	said := &speaker{console: m.console, run: r}
@@ -151,16 +152,16 @@ func (m *Menu) attach(r *api.Run) (string, error) {
 	return "back from " + r.Ref(), nil
 }
 
-// speaker says what a command of agency writes to its standard error.
+// speaker prints what a command of agency writes to its standard error.
 type speaker struct {
 	console *console
-	run     *api.Run // which it names by its id
-	half    []byte
-	rows    int
+	run     *api.Run // the command names it by its id
+	half    []byte   // a line that has not ended yet
+	rows    int      // printed so far
 }
 
-// said is a line of agency, without its name and the code of an error.
-var said = regexp.MustCompile(`^(?:agency: )?(?:hint: )?(.*?)(?: \[E_[A-Z_]+\])?$`)
+// errorLine finds what a line of agency tells, without the name of the program and the code of an error.
+var errorLine = regexp.MustCompile(`^(?:agency: )?(?:hint: )?(.*?)(?: \[E_[A-Z_]+\])?$`)
 
 // Write implements io.Writer.
 func (s *speaker) Write(p []byte) (int, error) {
@@ -170,7 +171,7 @@ func (s *speaker) Write(p []byte) (int, error) {
 		if !ok {
 			return len(p), nil
 		}
-		s.console.say("%s", strings.ReplaceAll(said.ReplaceAllString(string(line), "$1"), string(s.run.ID), s.run.Ref()))
+		s.console.say("%s", strings.ReplaceAll(errorLine.ReplaceAllString(string(line), "$1"), string(s.run.ID), s.run.Ref()))
 		s.half = rest
 		s.rows++
 	}

@@ -32,7 +32,7 @@ func (l *runList) read(ctx context.Context) (all int, err error) {
 	return all, nil
 }
 
-// runText returns what is to be said of a run in a list, with its repository when there are several.
+// runText returns the row of a run, with its repository if repos is true.
 func runText(r *api.Run, repos bool) string {
 	text := r.Ref()
 	if repos {

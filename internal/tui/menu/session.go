@@ -27,7 +27,7 @@ func (m *Menu) sessions(ctx context.Context) error {
 	})
 }
 
-// sessionText returns what is to be said of a session in a list.
+// sessionText returns the row of a session.
 func sessionText(s *api.Session) string {
 	text := session.Name(s) + ", " + view.SessionStatus(s) + ": " + view.Counts(s.Summary, s.Waiting)
 	if s.Paused != "" && !s.Status.Final() {
@@ -36,8 +36,8 @@ func sessionText(s *api.Session) string {
 	return text
 }
 
-// session tells what a session and its agents do and wait for, those that need the user first, and
-// does what the user chooses, until the user goes back.
+// session prints a session and its agents, those that need the user first, and does what the user
+// chooses, until the user goes back.
 func (m *Menu) session(ctx context.Context, id string) error {
 	return m.console.browse(ctx, "number of an agent or an action", "the session has no agents", func() (rows, error) {
 		resp, err := m.o.Daemon.ShowSession(ctx, api.SessionRequest{Session: id})
@@ -59,7 +59,7 @@ func (m *Menu) session(ctx context.Context, id string) error {
 	})
 }
 
-// agent returns the row of an agent, which opens its run.
+// agent returns the action that opens the run of an agent.
 func (m *Menu) agent(a *api.SessionAgent) action {
 	return action{does: agentText(a), do: func(ctx context.Context, _ string) (string, error) {
 		if a.RunID == "" {
@@ -69,7 +69,7 @@ func (m *Menu) agent(a *api.SessionAgent) action {
 	}}
 }
 
-// agentText returns what is to be said of an agent.
+// agentText returns the row of an agent.
 func agentText(a *api.SessionAgent) string {
 	text := a.ID + ", " + view.AgentStatus(a)
 	if note := view.AgentNote(a); note != "" {
@@ -83,8 +83,8 @@ func agentText(a *api.SessionAgent) string {
 	return text
 }
 
-// sessionActions returns what can be done with a session as it is. The agents of one that another
-// program runs are not agency's to start and stop.
+// sessionActions returns the actions that a session allows now: none for a session that another program
+// runs, because only that program starts and stops its agents.
 func (m *Menu) sessionActions(resp *api.ShowSessionResponse) []action {
 	d, s, id := &m.o.Daemon, &resp.Session, string(resp.Session.ID)
 	name := session.Name(s)
@@ -98,7 +98,7 @@ func (m *Menu) sessionActions(resp *api.ShowSessionResponse) []action {
 			return name + " continues in a new session", err
 		}})
 	}
-	if s.Paused != "" || slices.ContainsFunc(resp.Agents, putOff) {
+	if s.Paused != "" || slices.ContainsFunc(resp.Agents, delayed) {
 		actions = append(actions, action{does: "let it continue", do: func(ctx context.Context, _ string) (string, error) {
 			_, err := d.ResumeSession(ctx, api.ResumeSessionRequest{Session: id})
 			return name + " continues", err
@@ -116,8 +116,8 @@ func (m *Menu) sessionActions(resp *api.ShowSessionResponse) []action {
 	}})
 }
 
-// putOff reports whether an agent waits for the user before it begins, or for a time between two
-// attempts: the session can continue with it at once.
-func putOff(a api.SessionAgent) bool {
+// delayed reports whether an agent waits for the user before it begins, or for a time between two
+// attempts. The session can continue with it at once.
+func delayed(a api.SessionAgent) bool {
 	return a.Status == agency.AgentQueued && a.Error != "" || a.Status == agency.AgentRunning && a.NotBefore != nil
 }

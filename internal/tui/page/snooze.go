@@ -8,17 +8,17 @@ import (
 	"agency/internal/api"
 )
 
-// How long alerts are put off.
+// How long alerts are snoozed.
 const (
 	Snooze     = time.Hour
-	SnoozeOver = time.Millisecond // which ends a snooze
+	SnoozeOver = time.Millisecond // ends a snooze
 )
 
 // LandTime is how long a landing or checks may take, as for agency merge.
 const LandTime = 5 * time.Minute
 
-// PutOff puts off the open alerts of a run. E_INVALID_STATE: it has none.
-func PutOff(ctx context.Context, d *Daemon, run string, wait time.Duration) error {
+// SnoozeRun snoozes the open alerts of a run for a time. It returns E_INVALID_STATE if the run has none.
+func SnoozeRun(ctx context.Context, d *Daemon, run string, wait time.Duration) error {
 	open, err := d.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
 	if err != nil {
 		return err
