@@ -14,7 +14,7 @@ import (
 	"agency/internal/tui/page"
 )
 
-// named returns the runs as a sentence names them.
+// named returns the name of a run, or how many runs there are.
 func named(runs []api.Run) string {
 	if len(runs) == 1 {
 		return runs[0].Ref()
@@ -22,33 +22,33 @@ func named(runs []api.Run) string {
 	return fmt.Sprintf("%d runs", len(runs))
 }
 
-// actions act on the marked runs, or on the one under the cursor.
+// actions acts on the marked runs, or on the one at the cursor.
 type actions struct {
 	desk  *page.Desk
 	list  *list.List
-	tasks []*task // that have not ended
+	tasks []*task // those that have not ended
 }
 
-// deed is what is done with one run. It returns what the user has to know of it, if anything.
-type deed func(ctx context.Context, run string) (caveat string, err error)
+// runFunc does something with one run. caveat is what the user must know about a success, or empty.
+type runFunc func(ctx context.Context, run string) (caveat string, err error)
 
-// task is an action on runs, one after the other. It continues after a failure.
+// task is an action on several runs, one after the other. It continues after a failure.
 type task struct {
 	does, done string // "stopping", "stopped"
 	runs       []api.Run
-	at         int
-	act        deed
-	id         int // of what the first row shows
-	ended      bool
-	caveats    int // how many runs have one
-	caveat     string
+	at         int // the run that the task acts on now
+	act        runFunc
+	id         int    // of page.Desk.Begin
+	ended      bool   // the user ended it before its last run
+	caveats    int    // how many runs have a caveat
+	caveat     string // the last one
 	failed     []*agency.Error
 }
 
-// mostReasons is how many failures of a task are told.
+// mostReasons is how many failures of a task the user sees.
 const mostReasons = 3
 
-// steppedMsg is a task of which another run is done, or has failed.
+// steppedMsg is the end of a task for one of its runs.
 type steppedMsg struct {
 	task   *task
 	caveat string
@@ -56,13 +56,13 @@ type steppedMsg struct {
 }
 
 // each begins an action on runs.
-func (a *actions) each(runs []api.Run, does, done string, act deed) tea.Cmd {
+func (a *actions) each(runs []api.Run, does, done string, act runFunc) tea.Cmd {
 	t := &task{does: does, done: done, runs: runs, act: act}
 	a.tasks = append(a.tasks, t)
 	return a.next(t)
 }
 
-// next acts on the run of a task that is next, or ends the task.
+// next acts on the next run of a task, or ends the task.
 func (a *actions) next(t *task) tea.Cmd {
 	if t.at == len(t.runs) || t.ended {
 		a.tasks = slices.DeleteFunc(a.tasks, func(other *task) bool { return other == t })
@@ -82,7 +82,8 @@ func (a *actions) next(t *task) tea.Cmd {
 	}
 }
 
-// stepped takes the mark from a run that is done. One that failed keeps it, to be tried again.
+// stepped continues a task after one of its runs. It takes the mark from the run, unless the run failed:
+// then the user can try again.
 func (a *actions) stepped(msg steppedMsg) tea.Cmd {
 	t := msg.task
 	r := &t.runs[t.at]
@@ -100,7 +101,7 @@ func (a *actions) stepped(msg steppedMsg) tea.Cmd {
 	return a.next(t)
 }
 
-// end ends the tasks that have runs left, after the present one, and reports whether there are any.
+// end ends the tasks that have runs left, each after its present run, and reports whether there are any.
 func (a *actions) end() bool {
 	found := false
 	for _, t := range a.tasks {
@@ -111,7 +112,7 @@ func (a *actions) end() bool {
 	return found
 }
 
-// result returns what came of a task.
+// result returns the result of a task.
 func (t *task) result() page.Acted {
 	acted := page.Acted{ID: t.id}
 	switch n := len(t.failed); {
@@ -138,7 +139,7 @@ func (t *task) result() page.Acted {
 	return acted
 }
 
-// none tells the user why the action has no run.
+// none tells the user why there is no run to act on.
 func (a *actions) none() tea.Cmd {
 	if marked, _ := a.list.Marked(); marked > 0 {
 		return a.desk.Say("the filter hides the marked runs: " + a.desk.Key("forget") + " ends it")
@@ -146,53 +147,58 @@ func (a *actions) none() tea.Cmd {
 	return a.desk.Say("there is no run")
 }
 
-// now begins an action on the marked runs, or on the one under the cursor.
+// now returns the action of a key that acts at once on the marked runs, or on the one at the cursor.
 func (a *actions) now(does, done string, act func(ctx context.Context, run string) error) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		runs := a.list.Targets()
 		if len(runs) == 0 {
 			return a.none()
 		}
-		return a.each(runs, does, done, plainly(act))
+		return a.each(runs, does, done, withoutCaveat(act))
 	}
 }
 
-// plainly returns a deed of which the user has to know nothing.
-func plainly(act func(ctx context.Context, run string) error) deed {
-	return func(ctx context.Context, run string) (string, error) { return "", act(ctx, run) }
+// withoutCaveat returns a runFunc without caveats.
+func withoutCaveat(do func(ctx context.Context, run string) error) runFunc {
+	return func(ctx context.Context, run string) (string, error) { return "", do(ctx, run) }
 }
 
-// sure is now, after a question.
+// sure returns the action of a key that acts like that of now, but after a question.
 func (a *actions) sure(ask, does, done string, act func(ctx context.Context, run string) error) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		runs := a.list.Targets()
 		if len(runs) == 0 {
 			return a.none()
 		}
-		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, plainly(act)) })
+		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, withoutCaveat(act)) })
 	}
 }
 
+// stop stops a run.
 func (a *actions) stop(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
 	return err
 }
 
+// interrupt interrupts the agent of a run.
 func (a *actions) interrupt(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.InterruptRun(ctx, api.RunRequest{Run: run})
 	return err
 }
 
+// remove removes a run.
 func (a *actions) remove(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
 	return err
 }
 
+// resume resumes a run.
 func (a *actions) resume(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 	return err
 }
 
+// snapshot saves the work of a run.
 func (a *actions) snapshot(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
 	return err
@@ -217,23 +223,25 @@ func (a *actions) verify(ctx context.Context, run string) error {
 	return err
 }
 
-// enqueue adds a run to the landing queue of its branch. In an empty one, it lands at once.
+// enqueue adds a run to the landing queue of its branch. In an empty queue it lands at once.
 func (a *actions) enqueue(ctx context.Context, run string) error {
 	_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
 	return err
 }
 
-// snooze puts off the open alerts of the marked runs, or of the one under the cursor: for an hour or,
-// when those of the first of them are put off already, no longer.
+// snooze snoozes the open alerts of the marked runs, or of the one at the cursor, for an hour. It ends the
+// snooze instead if the first of the runs is snoozed already.
 func (a *actions) snooze(string) tea.Cmd {
 	runs := a.list.Targets()
 	if len(runs) == 0 {
 		return a.none()
 	}
 	if runs[0].SnoozedUntil != nil {
-		return a.each(runs, "waking", "no longer snoozed", plainly(func(ctx context.Context, run string) error {
+		return a.each(runs, "waking", "no longer snoozed", withoutCaveat(func(ctx context.Context, run string) error {
 			return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.SnoozeOver)
 		}))
 	}
-	return a.each(runs, "snoozing", "snoozed for an hour", plainly(func(ctx context.Context, run string) error { return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.Snooze) }))
+	return a.each(runs, "snoozing", "snoozed for an hour", withoutCaveat(func(ctx context.Context, run string) error {
+		return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.Snooze)
+	}))
 }

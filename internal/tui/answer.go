@@ -13,15 +13,16 @@ import (
 	"agency/internal/view"
 )
 
+// answeredMsg is the end of an answer to a run.
 type answeredMsg struct {
 	run   api.Run // as it was when it was answered
-	reply string
+	reply string  // in words
 	resp  api.AnswerRunResponse
 	err   error
 	now   string // the prompt that the run waits for, after an error
 }
 
-// replies decides whether a key replies to the request of the run under the cursor, and sends the
+// replies decides whether a key replies to the request of the run at the cursor, and sends the
 // reply.
 type replies struct {
 	desk *page.Desk
@@ -35,7 +36,7 @@ type replies struct {
 	since  time.Time
 }
 
-// notice notes when the request under the cursor changes: keys answer it only after it has
+// notice notes when the request at the cursor changes: keys answer it only after it has
 // been shown for a while.
 func (p *replies) notice(shown bool) tea.Cmd {
 	asking := ""
@@ -52,10 +53,10 @@ func (p *replies) notice(shown bool) tea.Cmd {
 	return p.desk.Later(deadKeys, liveMsg{})
 }
 
-// takes reports whether a key answers the request that is shown.
+// takes reports whether a key answers the shown request now.
 func (p *replies) takes() bool { return p.asking != "" && p.desk.Now().Sub(p.since) >= deadKeys }
 
-// answerable returns the run under the cursor when its request can be answered, or else why not.
+// answerable returns the run at the cursor if a key can answer its request, or else the reason why not.
 func (p *replies) answerable() (*api.Run, string) {
 	r := p.list.Chosen()
 	switch {
@@ -72,6 +73,7 @@ func (p *replies) answerable() (*api.Run, string) {
 	}
 }
 
+// allow permits what the run at the cursor asks for.
 func (p *replies) allow(string) tea.Cmd {
 	r, why := p.answerable()
 	switch {
@@ -85,6 +87,7 @@ func (p *replies) allow(string) tea.Cmd {
 	return p.answer(r, api.AnswerRunRequest{Decision: agency.Allow}, "allowed")
 }
 
+// reject refuses what the run at the cursor asks for, or gives no answer to its question.
 func (p *replies) reject(string) tea.Cmd {
 	r, why := p.answerable()
 	switch {
@@ -114,9 +117,8 @@ func (p *replies) choose(key string) tea.Cmd {
 	return p.answer(r, api.AnswerRunRequest{Text: options[n]}, "answered: "+options[n])
 }
 
-// options returns the options of the question of the run under the cursor: those that the agent names
-// or, where it names none, those that its terminal shows. There are none for a permission, which has
-// keys of its own.
+// options returns the options of the question of the run at the cursor: those that the agent names or,
+// if it names none, those that its terminal shows. A permission has other keys, and no options.
 func (p *replies) options() []string {
 	r := p.list.Chosen()
 	switch {
@@ -131,11 +133,12 @@ func (p *replies) options() []string {
 	}
 }
 
+// reply answers a run in the words of the user.
 func (p *replies) reply(r *api.Run, text string) tea.Cmd {
 	return p.answer(r, api.AnswerRunRequest{Text: text}, "answered: "+text)
 }
 
-// answer sends a reply to the very request that was shown.
+// answer sends an answer to the request of a run. The daemon refuses it if the run asks something else by now.
 func (p *replies) answer(r *api.Run, req api.AnswerRunRequest, reply string) tea.Cmd {
 	req.Run, req.PromptID = string(r.ID), view.PromptID(r)
 	run, ctx, d := *r, p.desk.Ctx, p.desk.Daemon

@@ -19,22 +19,22 @@ func (b *board) attach(string) tea.Cmd {
 	return b.exec("attach", "--", string(r.ID))
 }
 
-// exec runs a command of agency on the terminal. What it writes to its standard error is said when
-// it fails.
+// exec runs a command of agency on the terminal. If the command fails, the user sees the error that it
+// wrote to its standard error.
 func (b *board) exec(args ...string) tea.Cmd {
 	cmd := b.command(args...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	return b.desk.Exec(cmd, func(err error) tea.Msg {
 		if err == nil {
 			return changedMsg{}
 		}
-		if part := written.FindStringSubmatch(said.String()); part != nil {
+		if part := writtenError.FindStringSubmatch(stderr.String()); part != nil {
 			return page.Acted{Err: agency.Errorf(agency.Code(part[2]), "%s", part[1]).WithHint("%s", part[3])}
 		}
 		return page.Acted{Err: err}
 	})
 }
 
-// written is an error as a command of agency writes it, with its code and its hint.
-var written = regexp.MustCompile(`(?m)^agency: error: (.*) \[(E_[A-Z_]+)\]$(?:\nagency: hint: (.*))?`)
+// writtenError matches an error that a command of agency wrote: its text, its code and its hint.
+var writtenError = regexp.MustCompile(`(?m)^agency: error: (.*) \[(E_[A-Z_]+)\]$(?:\nagency: hint: (.*))?`)

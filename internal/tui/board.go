@@ -15,11 +15,11 @@ import (
 	"agency/internal/view"
 )
 
-// deadKeys is how long a request must have been shown before a key answers it, so that a key that
-// was meant for another one does not.
+// deadKeys is how long a request must be on the screen before a key answers it, so that a key for the
+// screen before does not.
 const deadKeys = 500 * time.Millisecond
 
-// board is the list of runs and the pane of one of them.
+// board is the page with the list of runs, and the pane for the run at the cursor.
 type board struct {
 	input
 
@@ -35,6 +35,7 @@ type board struct {
 	replies *replies
 }
 
+// newBoard returns a board without runs.
 func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map[string]string) *board {
 	rows := list.New()
 	look, do := &eye{desk: desk, list: rows}, &actions{desk: desk, list: rows}
@@ -51,15 +52,15 @@ func newBoard(desk *page.Desk, command func(args ...string) *exec.Cmd, views map
 
 // The messages that commands end as.
 type (
-	changedMsg struct{ run agency.RunID } // empty: anything
-	otherMsg   struct{}                   // no run, but what a page shows
-	againMsg   struct{}
-	awayMsg    string
-	liveMsg    struct{} // a request has been shown long enough
+	changedMsg struct{ run agency.RunID } // a run changed, or any run if it is empty
+	otherMsg   struct{}                   // something else changed that a page shows
+	againMsg   struct{}                   // another daemon answers
+	awayMsg    string                     // why the daemon does not answer; empty when it answers again
+	liveMsg    struct{}                   // keys answer the shown request from now on
 )
 
-// Title implements page.Page: it tells where the cursor is among the runs that need the user, and what
-// of the list is shown.
+// Title implements page.Page: the place of the cursor among the runs that need the user, the marks, the
+// filter and the grouping.
 func (b *board) Title() string {
 	parts := []string{}
 	if all, hidden, place := b.list.Needs(); place > 0 || hidden > 0 {
@@ -88,7 +89,7 @@ func (b *board) Title() string {
 // Open implements page.Page.
 func (b *board) Open() tea.Cmd { return b.feed.fetch() }
 
-// Changed implements page.Page: the list sees to itself.
+// Changed implements page.Page: the feed reads the list again by itself.
 func (b *board) Changed() tea.Cmd { return nil }
 
 // Update implements page.Page.
@@ -135,19 +136,19 @@ func (b *board) set(width, height int, shown bool) {
 	b.layout.width, b.layout.height, b.layout.shown = width, height, shown
 }
 
-// settle follows what changed: the run under the cursor, and its request.
+// settle follows a change of the run at the cursor, or of its request.
 func (b *board) settle() tea.Cmd {
 	return tea.Batch(b.eye.follow(b.layout.paneShown()), b.replies.notice(b.layout.shown))
 }
 
-// show shows the pane with a tab, which is read again when it is the present one.
+// show shows a tab in the pane. It reads the tab again if it is the present one.
 func (b *board) show(tab preview.Tab) tea.Cmd {
 	b.layout.hidden = false
 	b.eye.show(tab)
 	return nil
 }
 
-// filter begins a filter of the list, or a search where the pane hides the list.
+// filter begins a filter of the list, or a search if the pane hides the list.
 func (b *board) filter() {
 	if b.layout.covers() {
 		b.search()
@@ -165,7 +166,7 @@ func (b *board) search() {
 	b.startFind()
 }
 
-// copy hands what the pane shows to the clipboard of the terminal.
+// copy gives what the pane shows to the clipboard of the terminal.
 func (b *board) copy() tea.Cmd {
 	text := b.eye.pane.Visible()
 	if !b.layout.paneShown() || text == "" {
@@ -201,16 +202,17 @@ func (b *board) next(step int) tea.Cmd {
 	}
 }
 
-// regroup groups the list by the next of what it can be grouped by.
+// regroup groups the list by the next criterion.
 func (b *board) regroup() tea.Cmd {
 	b.list.Group(b.list.Grouped().Next())
 	said := b.desk.Say("grouped by " + b.list.Grouped().String())
 	if b.list.Grouped() == list.BySession {
-		return tea.Batch(said, b.feed.changed("")) // what is listed does not tell the sessions
+		return tea.Batch(said, b.feed.changed("")) // the runs were read without their sessions
 	}
 	return said
 }
 
+// answered tells the user how an answer ended.
 func (b *board) answered(msg answeredMsg) tea.Cmd {
 	ref := msg.run.Ref()
 	if msg.err == nil {
@@ -241,7 +243,7 @@ func (b *board) wheel(at tea.Mouse, up bool) tea.Cmd {
 	return nil
 }
 
-// click goes to the run at a place of the screen, or to the tab.
+// click goes to the run or the tab at a place of the screen.
 func (b *board) click(x, y int) tea.Cmd {
 	p := b.layout.place()
 	switch {

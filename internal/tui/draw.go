@@ -61,11 +61,11 @@ func (b *board) empty() []string {
 	}
 }
 
-// cardRows is how many rows a request has at most beside the list.
+// cardRows is how many rows a request has at most, unless the pane has the whole screen.
 const cardRows = 8
 
-// card returns the request of the run at the cursor, and whether all of it is shown. In a pane that has
-// the whole screen, it takes what it needs.
+// card returns the rows with the request of the run at the cursor. whole reports whether they show all of
+// it. In a pane that has the whole screen, the card may have all rows.
 func (b *board) card(width, height int) (card []cell.Line, whole bool) {
 	rows := min(cardRows, max(height/2, 3)-1)
 	if b.layout.covers() {
@@ -84,7 +84,7 @@ func (b *board) whole() bool {
 	return whole
 }
 
-// drawPane returns the title of the pane, the request, and the tab.
+// drawPane returns the title of the pane, the request, and the text of the tab.
 func (b *board) drawPane(width, height int) []cell.Line {
 	r := b.list.Chosen()
 	lines := []cell.Line{b.eye.title(r, width)}

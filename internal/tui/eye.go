@@ -19,8 +19,8 @@ import (
 	"agency/internal/view"
 )
 
-// eye is the look at the run under the cursor: it decides what of the run is read, and when again,
-// and holds what the pane shows. Only the newest turn counts.
+// eye reads what the pane shows of the run at the cursor, and decides when to read it again. Each run, tab
+// or length of history begins a turn. The answers of earlier turns are dropped.
 type eye struct {
 	desk *page.Desk
 	list *list.List
@@ -32,13 +32,13 @@ type eye struct {
 	ctx    context.Context //nolint:containedctx // of this turn
 	cancel context.CancelFunc
 
-	stale    bool   // the text of the tab is read again soon
-	history  int    // how many rows that scrolled off the screen are asked for
-	recalled bool   // they have come
-	finding  string // what is looked for when they have come
+	stale    bool   // the text of the tab will be read again soon
+	history  int    // how many rows that scrolled off the screen the eye asks for
+	recalled bool   // those rows have come
+	finding  string // the text to find when those rows have come
 }
 
-// Times of a look at a screen.
+// How often the pane is read.
 const (
 	lookSoon  = 60 * time.Millisecond // after a move of the cursor, which may continue
 	lookEvery = 40 * time.Millisecond
@@ -65,8 +65,8 @@ type (
 // mostHistory is how many rows are asked for that scrolled off the screen, when the user wants them.
 const mostHistory = 2000
 
-// follow looks at the run under the cursor when that is another than before, and at none when the
-// pane is hidden.
+// follow begins a turn when the run at the cursor or the tab is another than before. shown is false when
+// the pane is hidden: then the eye reads nothing.
 func (e *eye) follow(shown bool) tea.Cmd {
 	want := agency.RunID("")
 	if r := e.list.Chosen(); r != nil && shown {
@@ -89,13 +89,14 @@ func (e *eye) follow(shown bool) tea.Cmd {
 	return e.desk.Later(lookSoon, lookMsg{e.turn})
 }
 
-// show changes the tab of the pane, and reads it again when it is the present one.
+// show changes the tab of the pane. The next follow reads it, also if it is the present one.
 func (e *eye) show(tab preview.Tab) {
 	e.pane.Clear(tab)
 	e.run = ""
 }
 
-// look asks for the screen: at once when there is none yet, else for the next one.
+// look reads the text of the tab or asks for the screen. If the pane has a screen, the answer comes when the
+// screen changes.
 func (e *eye) look(turn int) tea.Cmd {
 	if turn != e.turn || e.run == "" {
 		return nil
@@ -107,7 +108,7 @@ func (e *eye) look(turn int) tea.Cmd {
 	ctx, show := e.ctx, e.desk.Daemon.ShowScreen
 	req := api.ShowScreenRequest{Run: string(e.run), Seen: e.pane.Screen.Revision, Wait: lookWait.Milliseconds(), History: e.history}
 	if e.history > 0 && !e.recalled {
-		req.Seen = "" // what it has is without them
+		req.Seen = "" // the screen that the pane has lacks those rows
 	}
 	return func() tea.Msg {
 		resp, err := show(ctx, req)
@@ -115,6 +116,7 @@ func (e *eye) look(turn int) tea.Cmd {
 	}
 }
 
+// saw shows a screen that has come, and looks again soon.
 func (e *eye) saw(msg screenMsg) tea.Cmd {
 	if msg.turn != e.turn || e.run == "" {
 		return nil
@@ -137,8 +139,8 @@ func (e *eye) saw(msg screenMsg) tea.Cmd {
 	return tea.Batch(found, e.desk.Later(next, lookMsg{msg.turn}))
 }
 
-// changed reads the text of the tab again, soon, when its run is one of those that changed; nil means
-// any.
+// changed reads the text of the tab again soon if its run is one of those that changed. nil stands for all
+// runs.
 func (e *eye) changed(runs []agency.RunID) tea.Cmd {
 	if e.run == "" || e.tab == preview.Screen || e.stale || runs != nil && !slices.Contains(runs, e.run) {
 		return nil
@@ -147,8 +149,8 @@ func (e *eye) changed(runs []agency.RunID) tea.Cmd {
 	return e.desk.Later(textEvery, lookMsg{e.turn})
 }
 
-// scroll scrolls by rows; up is negative. Above the first row of a screen come those that scrolled off
-// it, which are asked for then.
+// scroll scrolls by rows; up is negative. At the top of a screen it asks for the rows that scrolled off the
+// screen.
 func (e *eye) scroll(rows int) tea.Cmd {
 	e.pane.ScrollBy(rows)
 	switch {
@@ -162,19 +164,19 @@ func (e *eye) scroll(rows int) tea.Cmd {
 	return nil
 }
 
-// recall asks for the rows that scrolled off the screen, if that was not done before.
+// recall asks for the rows that scrolled off the screen, unless the eye has done that before.
 func (e *eye) recall() tea.Cmd {
 	if e.history > 0 || e.run == "" || e.pane.Run != e.run {
 		return nil
 	}
 	e.history = mostHistory
-	e.turn++ // the look that waits for a change is none of this turn
+	e.turn++ // drops the answer of the look that waits for a change
 	e.cancel()
 	e.ctx, e.cancel = context.WithCancel(e.desk.Ctx)
 	return e.look(e.turn)
 }
 
-// find scrolls to the next row with a text, also to one that scrolled off the screen.
+// find scrolls to the next row with a text. It also searches the rows that scrolled off the screen.
 func (e *eye) find(text string) tea.Cmd {
 	if e.tab == preview.Screen && e.history == 0 {
 		if more := e.recall(); more != nil {
@@ -188,7 +190,7 @@ func (e *eye) find(text string) tea.Cmd {
 	return e.desk.Say(text + " is not in what is shown here")
 }
 
-// read returns the text of the present tab of a run.
+// read reads the text of the tab.
 func (e *eye) read(turn int) tea.Cmd {
 	names, key := e.list.Names(), e.desk.Key("diff")
 	ctx, d, run, tab := e.ctx, &e.desk.Daemon, string(e.run), e.tab
@@ -213,6 +215,7 @@ func (e *eye) read(turn int) tea.Cmd {
 	}
 }
 
+// hasRead shows the text of a tab that has come.
 func (e *eye) hasRead(msg textMsg) tea.Cmd {
 	if msg.turn != e.turn || e.run == "" {
 		return nil
@@ -227,7 +230,7 @@ func (e *eye) hasRead(msg textMsg) tea.Cmd {
 	return nil
 }
 
-// title returns the row that parts the pane from the list: the run, its status, and the tabs.
+// title returns the row above the pane: the run, its status, and the tabs.
 func (e *eye) title(r *api.Run, width int) cell.Line {
 	line, tabs := e.titleParts(r, width)
 	fill := width - line.Width() - tabs.Width()

@@ -28,30 +28,30 @@ type feed struct {
 }
 
 const (
-	// feedEvery is the time between two questions; after one for all runs, it is at least four times as
-	// long as the answer took.
+	// feedEvery is the time between two requests. After a request for all runs, it is at least four times
+	// as long as the answer took.
 	feedEvery = 50 * time.Millisecond
-	// mostChanged is how many runs are asked for by their ids; with more, all are.
+	// mostChanged is how many runs a request names by their ids. If more have changed, it is for all runs.
 	mostChanged = 200
 )
 
 type (
 	fetchMsg struct{}
 	runsMsg  struct {
-		ids  []agency.RunID // that were asked for; nil means all
+		ids  []agency.RunID // the runs of the request; nil for all
 		resp api.ListRunsResponse
 		err  error
 		took time.Duration
 	}
 )
 
-// fields are those of a run that the dashboard shows.
+// fields returns the fields of a run that the dashboard shows.
 func fields() []string {
 	return []string{"id", "handle", "name", "status", "summary", "problem", "since", "state", "repo", "branch", "runner", "headless", "mode", "tags", "type", "request", "usage", "diff", "created_at", "removed_at", "decided_by", "snoozed_until"}
 }
 
-// changed asks for a run, or for all when it is empty: now, or when the answer that is awaited has
-// come.
+// changed asks for a run that changed, or for all runs if it is empty: now or, while the feed waits for an
+// answer, after that.
 func (f *feed) changed(run agency.RunID) tea.Cmd {
 	f.all = f.all || run == ""
 	if run != "" {
@@ -63,9 +63,10 @@ func (f *feed) changed(run agency.RunID) tea.Cmd {
 	return f.fetch()
 }
 
+// fetch asks for the runs that have changed.
 func (f *feed) fetch() tea.Cmd {
 	req := api.ListRunsRequest{Fields: fields(), Order: api.OrderByNeed}
-	if f.list.Grouped() == list.BySession { // the daemon looks for it in each answer
+	if f.list.Grouped() == list.BySession { // a field that costs the daemon a search for each run
 		req.Fields = append(req.Fields, "session")
 	}
 	if !f.all && len(f.runs) <= mostChanged {
@@ -80,6 +81,7 @@ func (f *feed) fetch() tea.Cmd {
 	}
 }
 
+// listed puts an answer into the list, and asks again if more has changed since the request.
 func (f *feed) listed(msg runsMsg) tea.Cmd {
 	f.asked = false
 	if msg.err != nil {

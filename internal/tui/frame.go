@@ -16,10 +16,10 @@ import (
 
 // The sizes at which the dashboard changes its layout, and the smallest that it draws.
 const (
-	besideColumns = 120 // the pane is beside the list
-	paneColumns   = 60  // there is a pane
+	besideColumns = 120 // the pane stands beside the list, not below it
+	paneColumns   = 60  // the screen has room for a pane
 	paneRows      = 16
-	leastColumns  = 20
+	leastColumns  = 20 // the dashboard draws itself
 	leastRows     = 5
 )
 
@@ -55,13 +55,21 @@ func (m *Model) Frame() string {
 	return strings.Join(lines, "\n")
 }
 
+// header returns the first row: how many runs need the user or work, the title of the page, what is being
+// done, and whether the daemon answers.
 func (m *Model) header() cell.Line {
 	line := cell.Of(cell.With(cell.Bold, "r"), " agency ").Add(cell.Plain, "  ")
 	counts := m.board.list.Counts()
 	for _, c := range []struct {
 		mark   string
 		groups []view.Group
-	}{{"◐", []view.Group{view.GroupNeedsYou, view.GroupStuck, view.GroupWaiting}}, {"✕", []view.Group{view.GroupFailed}}, {"✓", []view.Group{view.GroupReady}}, {"●", []view.Group{view.GroupWorking}}, {"○", []view.Group{view.GroupRest, view.GroupSnoozed}}} {
+	}{
+		{"◐", []view.Group{view.GroupNeedsYou, view.GroupStuck, view.GroupWaiting}},
+		{"✕", []view.Group{view.GroupFailed}},
+		{"✓", []view.Group{view.GroupReady}},
+		{"●", []view.Group{view.GroupWorking}},
+		{"○", []view.Group{view.GroupRest, view.GroupSnoozed}},
+	} {
 		n := 0
 		for _, g := range c.groups {
 			n += counts[g]
@@ -84,7 +92,7 @@ func (m *Model) header() cell.Line {
 	return line.Fit(m.width)
 }
 
-// texts returns what is being done, the newest last.
+// texts returns what is being done, in the order in which it began.
 func (d *doing) texts() []string {
 	texts := []string{}
 	for _, id := range slices.Sorted(maps.Keys(d.what)) {
@@ -93,8 +101,8 @@ func (d *doing) texts() []string {
 	return texts
 }
 
-// bottom returns the last row, or several for a long text: what the user types, a question, what
-// happened, or the keys.
+// bottom returns the last row, or several for a long text: a question, what the user types, the notice, or
+// the keys.
 func (m *Model) bottom() []cell.Line {
 	yellow, bold := cell.With(cell.Coloured(view.Yellow), "b"), cell.Bold
 	switch {
@@ -118,6 +126,7 @@ func (m *Model) bottom() []cell.Line {
 	return []cell.Line{line}
 }
 
+// wrap returns a text for the bottom of the screen.
 func (m *Model) wrap(style cell.Style, text string) []cell.Line {
 	lines := cell.Wrap(style, text, 1, m.width-1, min(mostNotice, max(m.height-4, 1)))
 	for i := range lines {
@@ -126,7 +135,7 @@ func (m *Model) wrap(style cell.Style, text string) []cell.Line {
 	return lines
 }
 
-// item is a key in the footer, and the columns that it has there.
+// item is a key in the footer, and the columns from and before to in which it stands.
 type item struct {
 	binding  page.Binding
 	from, to int
@@ -173,6 +182,7 @@ func (m *Model) help(height int) []cell.Line {
 	return lines
 }
 
+// helpRows returns a row for each key, below the titles of their groups.
 func helpRows(table []page.Binding) []cell.Line {
 	rows := []cell.Line{}
 	group := ""

@@ -111,7 +111,7 @@ func (in *input) Paste(text string) {
 	in.typed()
 }
 
-// typed applies a field that acts while the user types.
+// typed filters the list while the user types a filter.
 func (in *input) typed() {
 	if in.typing == filtering {
 		in.list.Filter(in.field.Text())
@@ -124,8 +124,7 @@ func (in *input) startFilter() { in.typing, in.field = filtering, field.New(in.l
 // startFind begins the search for a text in the pane.
 func (in *input) startFind() { in.typing, in.field = finding, field.New("") }
 
-// find scrolls the pane to the next row with a text, or with that of the last search when it is
-// empty.
+// find scrolls the pane to the next row with a text. An empty text stands for that of the last search.
 func (in *input) find(text string) tea.Cmd {
 	if in.sought = cmp.Or(text, in.sought); in.sought == "" {
 		return nil
@@ -146,7 +145,7 @@ func (in *input) startReply(string) tea.Cmd {
 	return nil
 }
 
-// startSend begins a message to the marked runs, or to the one under the cursor.
+// startSend begins a message to the marked runs, or to the one at the cursor.
 func (in *input) startSend(string) tea.Cmd {
 	runs := in.list.Targets()
 	if len(runs) == 0 {
@@ -168,7 +167,7 @@ func (in *input) send(text string) tea.Cmd {
 	})
 }
 
-// startMove begins the change of mode of the marked runs, or of the one under the cursor.
+// startMove begins the change of mode of the marked runs, or of the one at the cursor.
 func (in *input) startMove(string) tea.Cmd {
 	runs := in.list.Targets()
 	if len(runs) == 0 {
@@ -180,7 +179,7 @@ func (in *input) startMove(string) tea.Cmd {
 
 // move continues the targets in the mode that the user typed.
 func (in *input) move(text string) tea.Cmd {
-	return in.do.each(in.targets, "changing the mode of", "moved to another mode", plainly(func(ctx context.Context, run string) error {
+	return in.do.each(in.targets, "changing the mode of", "moved to another mode", withoutCaveat(func(ctx context.Context, run string) error {
 		_, err := in.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, in.desk.Env, in.desk.Config))
 		return err
 	}))

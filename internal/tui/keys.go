@@ -30,14 +30,15 @@ const (
 	groupAll    = "Everywhere"
 )
 
-// bindings returns the table of the keys that do something now: those of what is shown, and those
-// that work everywhere.
+// bindings returns the table of the keys that do something now: those of the shown page, and those that
+// work everywhere.
 func (m *Model) bindings() []page.Binding {
 	table := append(m.now().Bindings(), m.everywhere(m.page == nil)...)
 	return m.keymap.Apply(table)
 }
 
-// everywhere returns the keys that work on every screen, and those of the list, or of a page.
+// everywhere returns the keys that work on every screen. list is true for the list of runs, and false for a
+// page.
 func (m *Model) everywhere(list bool) []page.Binding {
 	table := []page.Binding{}
 	if !list {
@@ -56,7 +57,7 @@ func (m *Model) everywhere(list bool) []page.Binding {
 	return table
 }
 
-// screens returns the table of keys of each screen, as the program has them.
+// screens returns the table of keys of each screen, without the keys that the user chose.
 func (m *Model) screens() [][]page.Binding {
 	tables := [][]page.Binding{append(m.board.Bindings(), m.everywhere(true)...)}
 	for _, p := range []page.Page{diff.New(m.desk, &api.Run{}), form.New(m.desk), inbox.New(m.desk), session.New(m.desk), queue.New(m.desk)} {
@@ -65,7 +66,7 @@ func (m *Model) screens() [][]page.Binding {
 	return tables
 }
 
-// key returns the first key of what a binding of the list does. What has none is in the palette.
+// key returns the first key of a binding of the list, by its name. A binding without a key is in the palette.
 func (m *Model) key(name string) string {
 	table := m.keymap.Apply(append(m.board.Bindings(), m.everywhere(true)...))
 	for i := range table {
@@ -76,8 +77,8 @@ func (m *Model) key(name string) string {
 	return ":"
 }
 
-// CheckKeys returns the keys that the user chose, by the names of what they do, or an error that says
-// which of them cannot be. path is the file that has them, and the views.
+// CheckKeys returns the keys that the user chose, by the names of the bindings, or an error about a key that
+// does not work. path is the configuration file with the keys and the views.
 func CheckKeys(path string, chosen map[string][]string, views map[string]string) (page.Keymap, error) {
 	keymap, err := page.NewKeymap(chosen)
 	if err == nil && len(keymap) > 0 {
@@ -112,6 +113,7 @@ func (b *board) Bindings() []page.Binding {
 	return table
 }
 
+// moves returns the keys that move the cursor.
 func (b *board) moves() []page.Binding {
 	next := func(step int) func(string) tea.Cmd {
 		return page.Run(func() tea.Cmd { return b.next(step) })
@@ -128,7 +130,7 @@ func (b *board) moves() []page.Binding {
 	}
 }
 
-// hint returns a text for the footer when it applies to the run at the cursor.
+// hint returns the text of a key in the footer, or none if the key does nothing for the run at the cursor.
 func hint(applies bool, text string) string {
 	if applies {
 		return text
@@ -136,6 +138,7 @@ func hint(applies bool, text string) string {
 	return ""
 }
 
+// answers returns the keys that answer the run at the cursor.
 func (b *board) answers() []page.Binding {
 	r := b.list.Chosen()
 	asks := r != nil && view.PromptID(r) != "" && (r.Request == nil || r.Request.Kind != agency.AsksDialog)
@@ -148,6 +151,7 @@ func (b *board) answers() []page.Binding {
 	}
 }
 
+// acts returns the keys that act on runs.
 func (b *board) acts() []page.Binding {
 	r, do := b.list.Chosen(), b.do
 	ended, ready := r != nil && r.State.Final(), r != nil && r.Status == agency.ReadyForReview
@@ -169,6 +173,7 @@ func (b *board) acts() []page.Binding {
 	}
 }
 
+// looks returns the keys that change what the list and the pane show.
 func (b *board) looks() []page.Binding {
 	tab := func(tab preview.Tab) func(string) tea.Cmd {
 		return page.Run(func() tea.Cmd { return b.show(tab) })
@@ -204,7 +209,7 @@ func (b *board) looks() []page.Binding {
 	}
 }
 
-// filters returns the views that the user has. They have no keys but those that the user chose.
+// filters returns the bindings of the views of the user. They have only the keys that the user chose.
 func (b *board) filters() []page.Binding {
 	table := []page.Binding{}
 	for _, name := range slices.Sorted(maps.Keys(b.views)) {

@@ -19,13 +19,13 @@ import (
 const (
 	// resizedFor is how long a new size lasts before the screen is drawn anew.
 	resizedFor = 100 * time.Millisecond
-	clockTick  = time.Minute // ages change with time alone, all of them when a minute begins
+	clockTick  = time.Minute // all ages change when a minute begins
 	// pageEvery is the time between two readings of a page, however much changes.
 	pageEvery = 500 * time.Millisecond
 )
 
-// Model is the state of the dashboard: the list of runs, which is always there, and the page that
-// is shown in its place, if one is.
+// Model is the state of the dashboard: the list of runs, and the page that is shown in its place, if there
+// is one.
 type Model struct {
 	desk   *page.Desk
 	keymap page.Keymap
@@ -34,22 +34,23 @@ type Model struct {
 	out           *os.File
 	board         *board
 	page          page.Page  // nil while the list is shown
-	form          *form.Page // of a new run: it keeps what the user wrote
+	form          *form.Page // for a new run: it keeps what the user wrote
 	helping       bool
 	helpTop       int // the first visible row of the help
 	palette       *palette.Palette
 	notice        notice
 	doing         doing
-	quiet         time.Time // until then keys do nothing: they were meant for a screen that is gone
+	quiet         time.Time // until then, keys do nothing: the user pressed them for a screen that is gone
 	refresh       refresh
 }
 
-// doing is what is being done, by the ids of page.Desk.Begin.
+// doing holds what is being done, by the ids of page.Desk.Begin.
 type doing struct {
 	what map[int]string
-	last int
+	last int // the newest id
 }
 
+// begin notes what is being done, and returns its id. id is 0 for something new.
 func (d *doing) begin(id int, does string) int {
 	if id == 0 {
 		d.last++
@@ -59,9 +60,13 @@ func (d *doing) begin(id int, does string) int {
 	return id
 }
 
-// refresh keeps a page from being read at each of many changes.
-type refresh struct{ waits, stale bool }
+// refresh keeps the dashboard from reading a page again at each of many changes.
+type refresh struct {
+	waits bool // the page was read less than pageEvery ago
+	stale bool // something has changed since
+}
 
+// later returns the command that ends as a message after a time.
 func later(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
@@ -91,7 +96,7 @@ type (
 // room returns how many rows the page has, between the first row and the last ones.
 func (m *Model) room() int { return max(m.height-1-len(m.bottom()), 1) }
 
-// now is the page that is shown.
+// now returns the page that is shown.
 func (m *Model) now() page.Page {
 	if m.page != nil {
 		return m.page
@@ -115,7 +120,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseWheelMsg, tea.MouseClickMsg:
 		cmd = m.mouse(msg)
 	case clockMsg:
-		cmd = tea.Batch(m.tick(), m.board.feed.changed("")) // what no event told is found at the latest now
+		cmd = tea.Batch(m.tick(), m.board.feed.changed("")) // finds what no event reported
 	case toastedMsg:
 		if int(msg) == m.notice.count && !m.notice.stays {
 			m.notice.text = ""
@@ -150,7 +155,7 @@ func (m *Model) pass(msg tea.Msg) tea.Cmd {
 	if m.page != nil && m.page != page.Page(m.form) {
 		cmds = append(cmds, m.page.Update(msg))
 	}
-	return tea.Batch(append(cmds, m.form.Update(msg))...) // also a start that the user did not wait for
+	return tea.Batch(append(cmds, m.form.Update(msg))...) // the start of a run may end after the user has left the form
 }
 
 // changed reads the page again, now or a little later.
@@ -163,11 +168,13 @@ func (m *Model) changed() tea.Cmd {
 	return tea.Batch(m.page.Changed(), m.desk.Later(pageEvery, refreshMsg{}))
 }
 
+// tick returns the command that ends when the next minute begins.
 func (m *Model) tick() tea.Cmd {
 	now := m.desk.Now()
 	return m.desk.Later(now.Truncate(clockTick).Add(clockTick).Sub(now), clockMsg{})
 }
 
+// acted ends an action: it shows the result, and reads again what may have changed.
 func (m *Model) acted(done page.Acted) tea.Cmd {
 	delete(m.doing.what, done.ID)
 	cmds := []tea.Cmd{m.pass(changedMsg{}), m.pass(done)}
@@ -202,7 +209,7 @@ func (m *Model) exec(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd {
 	return tea.ExecProcess(cmd, done)
 }
 
-// goTo goes back to the list, to a run.
+// goTo goes back to the list, and moves its cursor to a run.
 func (m *Model) goTo(run agency.RunID) tea.Cmd {
 	m.page, m.board.feed.wanted = nil, run
 	m.notice.moved()
@@ -254,7 +261,7 @@ func (m *Model) press(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// do does what the binding of a name does on the screen that is shown.
+// do does what the binding with a name does on the shown screen.
 func (m *Model) do(name string) tea.Cmd {
 	table := m.bindings()
 	for i := range table {
@@ -278,9 +285,13 @@ func (m *Model) command(key tea.KeyPressMsg) tea.Cmd {
 	return chosen.Act("")
 }
 
-// pressHelp handles a key for the help: / finds a key by letters of what it does.
+// pressHelp handles a key for the help. / opens the palette, which finds a binding by its words.
 func (m *Model) pressHelp(name string) {
-	switch by := (map[string]int{"j": 1, "down": 1, "k": -1, "up": -1, "pgdown": m.height - 3, "ctrl+d": m.height / 2, "pgup": 3 - m.height, "ctrl+u": -m.height / 2}[name]); {
+	rows := map[string]int{
+		"j": 1, "down": 1, "ctrl+d": m.height / 2, "pgdown": m.height - 3,
+		"k": -1, "up": -1, "ctrl+u": -m.height / 2, "pgup": 3 - m.height,
+	}
+	switch by := rows[name]; {
 	case by != 0:
 		m.helpTop = max(m.helpTop+by, 0)
 	case name == "/" || name == ":":
@@ -290,9 +301,10 @@ func (m *Model) pressHelp(name string) {
 	}
 }
 
-// lineEnds makes lines of a paste of what terminals put between them.
+// lineEnds turns the ends of lines in a paste, which depend on the terminal, into newlines.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
+// paste types a pasted text where the user types.
 func (m *Model) paste(text string) {
 	text = lineEnds.Replace(text)
 	switch {
@@ -303,7 +315,7 @@ func (m *Model) paste(text string) {
 	}
 }
 
-// mouse handles the wheel, and a click on the footer or on what is shown.
+// mouse handles the wheel, and a click on the footer or on the list and its pane.
 func (m *Model) mouse(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseClickMsg:

@@ -19,27 +19,28 @@ const (
 // mostNotice is how many rows a text has at most.
 const mostNotice = 5
 
-// notice is what the last row says in place of the keys.
+// notice is the text in the last row in place of the keys, or a question there.
 type notice struct {
 	desk *page.Desk
 
 	text     string
-	stays    bool      // until the user has read it
-	since    time.Time // it was drawn first; zero before that
+	stays    bool      // the text stays until the user presses a key
+	since    time.Time // when the text was drawn first; zero before that
 	count    int       // counts the texts, so that the end of one does not end the next
 	question question
-	asking   bool
+	asking   bool // the question waits for a y
 }
 
-// question is an action that a y confirms.
+// question is a question and what a y does.
 type question struct {
 	text string
 	do   func() tea.Cmd
 }
 
+// toastedMsg is the end of the time of a text, by its count.
 type toastedMsg int
 
-// say shows a text for a while. It takes the place of no error that the user has not read.
+// say shows a text for a while, but not in place of an error that the user has not read.
 func (n *notice) say(text string) tea.Cmd {
 	if n.stays && n.text != "" {
 		return nil
@@ -48,7 +49,7 @@ func (n *notice) say(text string) tea.Cmd {
 	return n.desk.Later(toastFor, toastedMsg(n.count))
 }
 
-// fail shows an error and its way out, until the user presses a key.
+// fail shows an error and its hint, until the user presses a key.
 func (n *notice) fail(err error) tea.Cmd {
 	e := agency.AsError(err)
 	text := e.Message
@@ -59,12 +60,13 @@ func (n *notice) fail(err error) tea.Cmd {
 	return nil
 }
 
+// show replaces the text.
 func (n *notice) show(text string, stays bool) {
 	n.count++
 	n.text, n.stays, n.since = term.SafeLine(text), stays, time.Time{}
 }
 
-// moved takes away a text that is about another screen.
+// moved takes away a text about the screen before, but not an error.
 func (n *notice) moved() {
 	if !n.stays {
 		n.text = ""
@@ -85,6 +87,7 @@ func (n *notice) read() {
 	}
 }
 
+// confirm asks a question, and does something after a y.
 func (n *notice) confirm(text string, do func() tea.Cmd) tea.Cmd {
 	n.question, n.asking = question{term.SafeLine(text), do}, true
 	return nil

@@ -15,15 +15,15 @@ const (
 	restAfter = 50 * time.Millisecond
 	// restFor is how long it rests at most. The program cannot end meanwhile when its input breaks.
 	restFor = 5 * time.Second
-	// restMark never reaches the terminal.
+	// restMark is what the program prints to rest. It never reaches the terminal.
 	restMark = "\x00"
 )
 
-// restful is a terminal on which a program of bubbletea rests while nothing happens. By itself its
-// loop of frames wakes up 60 times a second to see whether there is a new one, and it has no way to
-// wait for one. But what the program prints raw, that loop writes, before it draws. So a write of
-// restMark lasts until the next message. There are two: what changed before the first one was printed
-// is drawn when the second one is written.
+// restful is a terminal on which a program of bubbletea rests while nothing happens. By itself, the loop
+// of the program that draws wakes up 60 times a second to see whether there is a new frame. It has no way
+// to wait for one, but it writes what the program prints raw before it draws. So Write blocks that loop at
+// restMark until the next message. The program prints two marks before that: when the loop writes the
+// second one, it has drawn all that changed before the first one.
 type restful struct {
 	*os.File
 
@@ -40,7 +40,7 @@ func newRestful(ctx context.Context, f *os.File) *restful {
 	return &restful{File: f, ctx: ctx, awake: make(chan struct{})}
 }
 
-// begin lets a program rest that writes to this terminal and has its filter.
+// begin lets a program rest that writes to this terminal and uses filter.
 func (r *restful) begin(p *tea.Program) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,9 +51,9 @@ func (r *restful) begin(p *tea.Program) {
 // print has the program print a mark.
 func (r *restful) print() { r.send(tea.RawMsg{Msg: restMark}) }
 
-// filter is the filter of the program: it sees each message before anything is done with it. Every
-// message ends the rest. A third mark is dropped, because the loop may rest by now, and nothing else
-// can be printed meanwhile.
+// filter is the filter of the program: it gets each message before the program handles it. Every message
+// but a mark ends the rest. A third mark is dropped, because the loop may rest by now, and the program could
+// print nothing else meanwhile.
 func (r *restful) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *restful) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// rest waits for the next message, or asks for another mark if what changed before the first one may
-// not be drawn yet.
+// rest waits for the next message, or has the program print another mark if the loop may not have drawn yet
+// what changed before the first one.
 func (r *restful) rest(marks int) {
 	r.mu.Lock()
 	drawn, awake := r.marks == 2 && marks == 1, r.awake

@@ -1,6 +1,6 @@
 // Package tui is the dashboard in the terminal: the runs by how much they need the user, the screen
-// of one, and a key for everything that is done with them. It is a client of the api alone. Update
-// does no I/O: that is in commands, which end as messages.
+// of one, and a key for everything that the user does with them. It is a client of the api alone. Update
+// does no I/O: commands do, and end as messages.
 package tui
 
 import (
@@ -29,17 +29,17 @@ type Options struct {
 	Views  map[string]string // filters of the list, by name
 	// Runner reads a runner as users write it: a kind, or the name of a custom one.
 	Runner  func(name string) (kind agency.RunnerKind, custom string)
-	Runners []string // that the user can name
+	Runners []string // those that the user can name
 	Presets []string // of the configuration
 	// Command returns a command of this program, to be run on the terminal.
 	Command func(args ...string) *exec.Cmd
-	// Away, if it is not nil, carries what keeps the daemon from answering, in words, and "" when it
-	// is over.
+	// Away, if it is not nil, carries why the daemon does not answer, in words, and "" when it answers
+	// again.
 	Away <-chan string
 }
 
-// gcPercent has the memory of the dashboard collected sooner than that of other programs: it lives
-// for long, and each change at the daemon makes a frame that is garbage a moment later.
+// gcPercent makes the garbage collector run sooner than in other programs: the dashboard runs for a long
+// time, and each change at the daemon makes a frame that is garbage a moment later.
 const gcPercent = 60
 
 // Run shows the dashboard until the user leaves it.
