@@ -1,5 +1,5 @@
 // Package diffview reads a patch into hunks and lines, pairs the lines of both sides, and colours
-// code by a small lexer. It is pure, and every face uses it.
+// code by a small lexer. It is pure, and every interface uses it.
 package diffview
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what became of a line.
+// Kind tells whether a line came, went or stayed.
 type Kind byte
 
 // The kinds of line.
@@ -15,26 +15,26 @@ const (
 	Same    Kind = ' '
 	Added   Kind = '+'
 	Deleted Kind = '-'
-	Note    Kind = '\\' // what git says of the line before
+	Note    Kind = '\\' // a remark of git about the line before
 )
 
 // Line is a line of a hunk. Its text is untrusted.
 type Line struct {
 	Kind     Kind
-	Old, New int // its number on each side; 0 where it is not
+	Old, New int // its number on each side; 0 on a side without it
 	Text     string
 }
 
 // Hunk is a part of a file that changed.
 type Hunk struct {
-	Header string // behind the numbers: the function, if git knows
+	Header string // the text after the numbers: the function, if git knows it
 	Old    int    // the first line of each side
 	New    int
 	Lines  []Line
 }
 
-// Parse returns the hunks of the patch of one file. What comes before the first of them is returned
-// as notes: modes, names, and that a file is binary.
+// Parse returns the hunks of the patch of one file. notes are lines before the first hunk: modes, renames, and
+// that the file is binary.
 func Parse(patch string) (hunks []Hunk, notes []string) {
 	before, after := 0, 0
 	for line := range strings.Lines(patch) {
@@ -51,7 +51,7 @@ func Parse(patch string) (hunks []Hunk, notes []string) {
 		}
 		h := &hunks[len(hunks)-1]
 		if line == "" {
-			line = " " // a face may have cut off the space
+			line = " " // a program may have cut off the space
 		}
 		l := Line{Kind: Kind(line[0]), Text: line[1:]}
 		switch l.Kind {
@@ -63,14 +63,14 @@ func Parse(patch string) (hunks []Hunk, notes []string) {
 		case Same:
 			l.Old, l.New, before, after = before, after, before+1, after+1
 		default:
-			return hunks, notes // of another file
+			return hunks, notes // the patch of another file begins
 		}
 		h.Lines = append(h.Lines, l)
 	}
 	return hunks, notes
 }
 
-// noteworthy reports whether a line above the hunks says more than the names of the file.
+// noteworthy reports whether a line above the hunks has more than the names of the file.
 func noteworthy(line string) bool {
 	for _, prefix := range []string{"diff --git ", "index ", "--- ", "+++ "} {
 		if strings.HasPrefix(line, prefix) {
@@ -102,10 +102,10 @@ func header(line string) (Hunk, bool) {
 	return Hunk{Header: strings.TrimSpace(text), Old: first(before), New: first(after)}, true
 }
 
-// Pair is a row of both sides: what it was and what it is; nil where there is nothing.
+// Pair is a row with a line of each side; nil on a side without one.
 type Pair struct{ Old, New *Line }
 
-// Pairs returns the lines of a hunk side by side: lines that went beside those that came in their
+// Pairs returns the lines of a hunk side by side: deleted lines beside the lines that were added in their
 // place.
 func (h *Hunk) Pairs() []Pair {
 	pairs := []Pair{}
@@ -122,7 +122,7 @@ func (h *Hunk) Pairs() []Pair {
 				went = append(went, l)
 			case Added:
 				came = append(came, l)
-			default: // a note of git, which both sides do without
+			default: // a note of git is not shown side by side
 			}
 		}
 		for n := range max(len(went), len(came)) {

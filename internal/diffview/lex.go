@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sort is what a piece of code is.
+// Sort is the sort of a piece of code.
 type Sort int
 
 // The sorts of code.
@@ -25,10 +25,10 @@ type Token struct {
 	Text string
 }
 
-// language is what the lexer knows of one.
+// language has the syntax of a language that the lexer knows.
 type language struct {
-	comment  string // begins a comment until the end of the line; empty for none
-	quotes   string
+	comment  string // what begins a comment until the end of the line; empty for none
+	quotes   string // the characters that begin and end a string
 	keywords string // with a space around each
 }
 
@@ -43,7 +43,7 @@ const (
 	sqlWords    = " add alter and as asc begin by case commit create delete desc distinct drop else end exists foreign from group having in index insert into is join key left limit not null on or order primary references select set table then union unique update values view when where "
 )
 
-// languageOf returns what is known of the language of a file, by its name.
+// languageOf returns the language of a file by its name, and reports whether the lexer knows it.
 func languageOf(name string) (language, bool) {
 	switch base := strings.ToLower(path.Base(name)); strings.TrimPrefix(path.Ext(base), ".") {
 	case "go":
@@ -74,16 +74,16 @@ func languageOf(name string) (language, bool) {
 	}
 }
 
-// Lex returns the pieces of a line of a file. It looks at one line alone, so a comment or a string
-// over several lines is plain text.
+// Lex returns the pieces of a line of a file. name is that of the file. Lex knows only the one line, so a comment
+// or a string over several lines is plain text.
 func Lex(name, line string) []Token {
 	l, ok := languageOf(name)
 	if !ok {
 		return []Token{{Text, line}}
 	}
 	tokens, rest := []Token{}, line
-	// take makes a token of the next bytes, or a part of the one before. Both are parts of the line, so
-	// nothing is copied: a line may have a megabyte.
+	// take adds the next bytes as a token, or to the token before if that has the same sort. Tokens are parts of
+	// the line, so nothing is copied: a line may have a megabyte.
 	take := func(s Sort, n int) {
 		at := len(line) - len(rest)
 		rest = rest[n:]
@@ -118,6 +118,7 @@ func Lex(name, line string) []Token {
 	return tokens
 }
 
+// sort returns the sort of a word or number.
 func (l *language) sort(word string) Sort {
 	switch {
 	case word[0] >= '0' && word[0] <= '9':
@@ -129,7 +130,7 @@ func (l *language) sort(word string) Sort {
 	}
 }
 
-// quoted returns how long the string at the beginning of a line is, with its quotes.
+// quoted returns the length of the string at the beginning of a line, with its quotes.
 func quoted(line string) int {
 	for i := 1; i < len(line); i++ {
 		switch {
@@ -142,4 +143,5 @@ func quoted(line string) int {
 	return len(line)
 }
 
+// isWord reports whether a character can be part of a word.
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

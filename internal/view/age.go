@@ -6,8 +6,8 @@ import (
 	"agency/internal/duration"
 )
 
-// Age returns how long ago something was, in words that change no oftener than once a minute, so
-// that an idle list writes nothing.
+// Age returns how long ago something was, in words. They change at most once a minute, so that an idle list
+// is not drawn again.
 func Age(d time.Duration) string {
 	if d < time.Minute {
 		return "now"

@@ -29,7 +29,7 @@ func AlertNotified(al *api.Alert) string {
 	}
 }
 
-// sessionWords are the texts of agency's messages about a session.
+// sessionWords returns the words for a kind of message from the daemon about a session.
 func sessionWords(kind string) string {
 	if slices.Contains(agency.SessionAlertKinds(), agency.AlertKind(kind)) {
 		return agency.AlertKind(kind).Words()
@@ -37,8 +37,8 @@ func sessionWords(kind string) string {
 	return agency.NoticeKind(kind).Words()
 }
 
-// MessageText returns the text of a message for users, as lines of untrusted text. A payload
-// without the usual fields is shown as it is.
+// MessageText returns the text of a message for users, as lines of untrusted text. If the payload has none of
+// the usual fields, the text is the payload itself.
 func MessageText(m *agency.Message) string {
 	var said map[string]any
 	if json.Unmarshal(m.Payload, &said) != nil {

@@ -8,12 +8,12 @@ import (
 	"agency/internal/api"
 )
 
-// promptTypeOf returns what an alert about a run that needs input waits for.
+// promptTypeOf returns what the run of an alert waits for.
 func promptTypeOf(al *api.Alert) agency.PromptType {
 	var p struct {
 		Type agency.PromptType `json:"prompt_type"`
 	}
-	_ = json.Unmarshal(al.Payload, &p) // without a type it is like any other
+	_ = json.Unmarshal(al.Payload, &p) // no type counts as a question
 	return p.Type
 }
 

@@ -5,9 +5,9 @@ import (
 	"agency/internal/api"
 )
 
-// PromptID returns the id of what a run waits for, so that an answer to an older prompt can be
-// refused. It is empty when the run waits for nothing, and while only the title of its terminal
-// shows that it asks: agency learns what it asks by a look at the terminal.
+// PromptID returns the id of what a run waits for, by which the daemon can refuse an answer to an older prompt.
+// It is empty when the run waits for nothing. It is also empty while only the title of the terminal shows that
+// the agent asks: agency has not read yet what it asks.
 func PromptID(r *api.Run) string {
 	if r.Request != nil && r.Request.Text == "" && r.Request.Tool == "" {
 		return ""
@@ -29,8 +29,8 @@ func Asks(r *api.Run) string {
 	}
 }
 
-// Choices returns the answers that a run's request takes, with what each does; none when any text
-// will do, or only the user can answer in its terminal.
+// Choices returns the answers that the request of a run takes, with what each does. There are none without a
+// request, and for a dialog, which only the user can answer in the terminal.
 func Choices(r *api.Run) [][2]string {
 	switch {
 	case r.Request == nil || r.Request.Kind == agency.AsksDialog:

@@ -7,19 +7,19 @@ import (
 	"agency/internal/api"
 )
 
-// Group is a part of a list of runs, by how much they need a user.
+// Group is a part of a list of runs that is ordered by how much the runs need a user.
 type Group int
 
 // The groups, in the order in which they are shown.
 const (
-	GroupNeedsYou Group = iota // it asks, or a flag asks for it
+	GroupNeedsYou Group = iota // it asks, or has a flag
 	GroupFailed                // it ended badly, and does not wait
 	GroupStuck                 // it is blocked, or gave no sign for too long
 	GroupReady                 // it offers its work
 	GroupWaiting               // its turn ended, and it did not say what it needs
 	GroupWorking
 	GroupRest
-	GroupSnoozed // a user put off all that it has to tell
+	GroupSnoozed // a user snoozed its alerts
 )
 
 // Title returns the title of a group.
@@ -53,8 +53,8 @@ func GroupOf(r *api.Run) Group {
 	}
 }
 
-// Compare returns a negative number when a user looks at a before b: it has an earlier group, or in
-// the same one it comes first in api.OrderByNeed.
+// Compare returns a negative number when a comes before b in a list for users: its group is earlier or, in the
+// same group, it comes first in api.OrderByNeed.
 func Compare(a, b *api.Run) int {
 	return cmp.Or(int(GroupOf(a))-int(GroupOf(b)), a.Rank().Compare(b.Rank()))
 }

@@ -10,8 +10,8 @@ import (
 // mostFact is how many characters of one text Facts shows.
 const mostFact = 200
 
-// Facts returns the data of an event for people, in the order of the record and without what is
-// empty: "by user, request (kind permission, text make)".
+// Facts returns the data of an event as a text for users, in the order of the record and without empty values:
+// "by user, request (kind permission, text make)".
 func Facts(data json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -21,7 +21,7 @@ func Facts(data json.RawMessage) string {
 	return strings.Join(members(d), ", ")
 }
 
-// members returns the facts of the object or list that has just begun, to its end.
+// members reads the rest of an object after its first token, and returns its facts.
 func members(d *json.Decoder) []string {
 	var facts []string
 	for d.More() {
@@ -38,7 +38,7 @@ func members(d *json.Decoder) []string {
 	return facts
 }
 
-// fact returns the next value of a document with its name, or "" for an empty one.
+// fact reads the next value, and returns it with its name; "" for an empty value.
 func fact(name string, d *json.Decoder) string {
 	value, err := d.Token()
 	if err != nil {
@@ -65,7 +65,7 @@ func fact(name string, d *json.Decoder) string {
 	return ""
 }
 
-// elements returns the values of the list that has just begun, to its end.
+// elements reads the rest of a list after its first token, and returns its values.
 func elements(d *json.Decoder) []string {
 	var values []string
 	for d.More() {
@@ -77,6 +77,7 @@ func elements(d *json.Decoder) []string {
 	return values
 }
 
+// named returns a value with its name, or "" for an empty value.
 func named(name, value string) string {
 	if value == "" {
 		return ""
@@ -84,7 +85,7 @@ func named(name, value string) string {
 	return name + " " + value
 }
 
-// text returns a text on one line, and a time as the user's clock shows it.
+// text returns a text on one line, cut off if it is long, and a time in the time zone of the user.
 func text(s string) string {
 	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		return at.Local().Format(time.DateTime)

@@ -9,8 +9,8 @@ import (
 	"agency/internal/api"
 )
 
-// LandedWord returns where the work of an agent has landed, in a word or two: the branch, else what
-// it waits for; empty when nothing is known.
+// LandedWord returns where the work of an agent has landed, in a word or two: the branch, else its state; empty
+// when nothing is known.
 func LandedWord(l *api.AgentLanding) string {
 	switch {
 	case l == nil:
@@ -24,8 +24,7 @@ func LandedWord(l *api.AgentLanding) string {
 	}
 }
 
-// Landed returns in words how much of the work of a session's agents has landed; empty when none
-// was to land.
+// Landed returns in words how much of the work of the agents of a session has landed; empty when none has.
 func Landed(agents []api.SessionAgent) string {
 	landed, open, into := 0, 0, []string{}
 	for i := range agents {

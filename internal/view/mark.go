@@ -1,5 +1,5 @@
 // Package view defines how every interface of the program shows runs and sessions: their marks,
-// colours and texts. It knows no terminal, and makes no text safe: text from agents and
+// colours and texts. It does not depend on a terminal, and does not make texts safe: text from agents and
 // repositories stays as the record has it.
 package view
 

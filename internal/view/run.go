@@ -7,8 +7,8 @@ import (
 	"agency/internal/api"
 )
 
-// Summary returns the summary of a run, or its problem. It is untrusted text. A stopped run has
-// none: its status shows it all.
+// Summary returns the problem of a run, or else its summary. It is untrusted text. A stopped run has no summary:
+// its status is enough.
 func Summary(r *api.Run) string {
 	if r.Status == agency.LabelKilled {
 		return r.Problem

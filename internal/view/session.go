@@ -11,8 +11,8 @@ import (
 	"agency/internal/plain"
 )
 
-// Urgency orders agents by how much they need a user: agents with a smaller value come first in a
-// list that has no space for all.
+// Urgency returns a number that is smaller the more an agent needs a user. In a list without space for all
+// agents, those with smaller numbers come first.
 func Urgency(a *api.SessionAgent) int {
 	switch {
 	case a.NeedsUser:
@@ -83,7 +83,7 @@ func AgentStatus(a *api.SessionAgent) string {
 	return string(a.Status)
 }
 
-// AgentName returns the name of an agent if it differs from the id, else "". It is untrusted text.
+// AgentName returns the name of an agent if it differs from its id, else "". It is untrusted text.
 func AgentName(a *api.SessionAgent) string {
 	if plain.OneLine(a.Name) == a.ID {
 		return ""
@@ -108,15 +108,15 @@ func AgentNote(a *api.SessionAgent) string {
 		return fmt.Sprintf("attempt %d%s (%s)", a.Attempts+1, until, strings.TrimPrefix(a.Error, agency.WaitingWord))
 	case a.Error != "":
 		return a.Error
-	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // its last report need not be true at its end
+	case a.Note != "" && (a.Status != agency.AgentComplete || a.Label == agency.ReadyForReview): // an older report may be out of date
 		return a.Note
 	default:
 		return a.WaitReason
 	}
 }
 
-// Counts returns the numbers of agents as text, those that need attention first. waiting is the
-// number of those that need a user and are not counted otherwise.
+// Counts returns the numbers of agents as text, those that need attention first. waiting is the number of agents
+// that need a user, which t does not count.
 func Counts(t agency.Counts, waiting int) string {
 	words := []string{}
 	for _, part := range []struct {
@@ -132,8 +132,8 @@ func Counts(t agency.Counts, waiting int) string {
 	return strings.Join(words, ", ")
 }
 
-// SessionEnding returns how a session has settled, with the first reason when it did not succeed.
-// It is untrusted text.
+// SessionEnding returns how a session has settled and, if it did not succeed, the first reason. It is untrusted
+// text.
 func SessionEnding(resp *api.ShowSessionResponse) string {
 	s := &resp.Session
 	text, culprit := fmt.Sprintf("%s: %s", s.Status, s.Summary.String()), agency.AgentFailed
@@ -176,9 +176,9 @@ func SessionNeeds(resp *api.ShowSessionResponse) string {
 	return ""
 }
 
-// FitAgents returns the agents that fit into this many lines, in the order of their waves, and
-// counts the others. Each wave has a title of one line when there are several; 0 lines is no limit.
-// When not all fit, those that need a user come first.
+// FitAgents returns the agents that fit into room lines, in the order of their waves, and counts the others. If
+// there are several waves, each has a title of one line. 0 lines means no limit. If not all agents fit, those
+// that need a user most are shown.
 func FitAgents(agents []api.SessionAgent, room int) (shown []*api.SessionAgent, hidden agency.Counts) {
 	shown = make([]*api.SessionAgent, len(agents))
 	waves, place := map[int]bool{}, map[*api.SessionAgent]int{}

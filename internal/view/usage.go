@@ -7,8 +7,8 @@ import (
 	"agency"
 )
 
-// Tokens returns how many tokens an agent has used in all, in thousands from a thousand on; a dash
-// when unknown.
+// Tokens returns how many tokens an agent has used, in thousands or millions if there are many; a dash when
+// unknown.
 func Tokens(u *agency.Usage) string {
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		return "-"
