@@ -9,14 +9,14 @@ import (
 	"agency/internal/view"
 )
 
-// near is a line, and how many rows behind it the cursor is.
+// near is the place of the cursor, by a line near it.
 type near struct {
 	place  place
-	rows   int
+	rows   int  // how many rows behind the line the cursor is
 	remark bool // the cursor is on a comment
 }
 
-// nearby returns the line that the cursor is on, or that the text at the cursor is about.
+// nearby returns the place of the cursor by its line or, on a text, by the line that the text is about.
 func (f *file) nearby() near {
 	r := f.row()
 	if r == nil {
@@ -24,7 +24,7 @@ func (f *file) nearby() near {
 	}
 	step := -1
 	if r.hunk {
-		step = 1 // its header is about what follows
+		step = 1 // a header is about the lines that follow
 	}
 	for at := f.cursor.row; at >= 0 && at < len(f.rows); at += step {
 		if place, ok := f.place(at); ok {
@@ -34,8 +34,8 @@ func (f *file) nearby() near {
 	return near{}
 }
 
-// restore puts the cursor back on the line where it was before the rows were made again, at the same
-// height of the screen.
+// restore puts the cursor back to its place after the rows were made again, at the same height of the
+// screen.
 func (f *file) restore(n near) {
 	was := f.cursor.row
 	for at := range f.rows {
@@ -55,7 +55,7 @@ func (f *file) restore(n near) {
 	}
 }
 
-// arrange makes the rows for a width, with the comments below their lines.
+// arrange makes the rows for a width, with the comments below their lines. two shows both sides in columns.
 func (f *file) arrange(width int, two bool, comments []agency.LineComment) {
 	if f.arranged && f.two == two && f.width == width {
 		return
@@ -97,14 +97,14 @@ func (f *file) say(style cell.Style, text string, comment *agency.LineComment) {
 	}
 }
 
-// remark adds rows with a comment, behind what is to be said of where it is.
+// remark adds rows with a comment. where tells where its line is, unless the comment is below the line.
 func (f *file) remark(c *agency.LineComment, where string) {
 	state := map[agency.CommentState]string{agency.CommentSent: "(sent) ", agency.CommentSending: "(may have reached the agent) "}[c.State]
 	f.say(cell.Coloured(view.Yellow), state+where+c.Text, c)
 }
 
-// placed returns the comments on the file by their lines, after rows with those that wait to be sent
-// and whose lines are not shown.
+// placed returns the comments on the file by their lines. It adds rows with the comments that the user can
+// still send and whose lines are not shown.
 func (f *file) placed(comments []agency.LineComment) map[place][]*agency.LineComment {
 	about := map[place][]*agency.LineComment{}
 	for i := range comments {
@@ -136,11 +136,12 @@ func (f *file) placed(comments []agency.LineComment) map[place][]*agency.LineCom
 	return about
 }
 
-// placeOf returns the line that a comment is about, 0 when it is not there now.
+// placeOf returns the line that a comment is about. Its number is 0 if the line is not there now.
 func placeOf(c *agency.LineComment) place {
 	return place{c.File, c.Now, c.Side == agency.SideOld}
 }
 
+// arrangeHunk adds the rows of a hunk, with the comments below their lines.
 func (f *file) arrangeHunk(h *diffview.Hunk, about map[place][]*agency.LineComment) {
 	line := func(r row) {
 		f.rows = append(f.rows, r)

@@ -16,9 +16,10 @@ import (
 // draft is a comment that the user writes.
 type draft struct {
 	place place
-	old   agency.LineComment // the one that it replaces; without a number, none
+	old   agency.LineComment // the comment that it replaces; without a number, it replaces none
 }
 
+// readComments reads the comments on the work of the run.
 func (p *Page) readComments() tea.Cmd {
 	d, ctx, run, env, config := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.desk.Env, p.desk.Config
 	return func() tea.Msg {
@@ -30,7 +31,7 @@ func (p *Page) readComments() tea.Cmd {
 	}
 }
 
-// startComment begins a comment on the line at the cursor, or takes up the open one that it has.
+// startComment begins a comment on the line at the cursor, or edits the open comment there.
 func (p *Page) startComment() tea.Cmd {
 	c := p.openComment()
 	if c == nil {
@@ -48,8 +49,8 @@ func (p *Page) startComment() tea.Cmd {
 	return nil
 }
 
-// openComment returns the comment at the cursor, or the first on the line there, that the agent does
-// not have; nil if there is none.
+// openComment returns the open comment at the cursor, or the first open one on the line there; nil if there
+// is none.
 func (p *Page) openComment() *agency.LineComment {
 	r := p.file.row()
 	if r != nil && r.comment != nil {
@@ -67,8 +68,8 @@ func (p *Page) openComment() *agency.LineComment {
 	return nil
 }
 
-// comment keeps a text as the comment of the draft. What it replaces is discarded last, so that no
-// failure loses both.
+// comment keeps a text as the comment of the draft. It discards the replaced comment last, so that a failure
+// does not lose both.
 func (p *Page) comment(text string) tea.Cmd {
 	about, old, run, d := p.about.place, p.about.old, p.run.ID, &p.desk.Daemon
 	if text == old.Text {
@@ -105,6 +106,7 @@ func (p *Page) discard() tea.Cmd {
 	})
 }
 
+// send sends the open comments to the agent, after a y.
 func (p *Page) send() tea.Cmd {
 	open := 0
 	for i := range p.comments {
@@ -121,6 +123,7 @@ func (p *Page) send() tea.Cmd {
 	})
 }
 
+// sendComments sends the open comments on a run to its agent.
 func sendComments(ctx context.Context, d *page.Daemon, run agency.RunID) error {
 	resp, err := d.SendComments(ctx, api.SendCommentsRequest{Run: string(run)})
 	if err == nil && !resp.Confirmed {

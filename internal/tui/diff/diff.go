@@ -1,5 +1,5 @@
-// Package diff is the screen on which a user reads what a run changed, a file at a time, comments on
-// its lines and sends the comments to the agent.
+// Package diff is the screen on which the user reads what a run changed, a file at a time, comments on its
+// lines and sends the comments to the agent.
 package diff
 
 import (
@@ -21,31 +21,31 @@ const (
 	mostContext  = 10000
 )
 
-// Page is the difference of one run.
+// Page shows what one run changed.
 type Page struct {
 	desk *page.Desk
 	run  api.Run
 
 	base     string
-	tight    bool // lines that differ in white space only are not shown
+	tight    bool // lines that differ in white space only count as the same
 	context  int  // lines around each change
 	list     api.DiffRunResponse
 	loaded   bool
 	failed   string
 	comments []agency.LineComment
 
-	at   int // the file
+	at   int // the chosen file
 	tree tree
 	file file
-	turn int // counts the files that were asked for
+	turn int // counts the readings of files: only the answer to the newest counts
 
 	typing typing
 	field  field.Field
 	about  draft
-	sought string // what was searched for last
+	sought string // the text that was searched for last
 }
 
-// typing is what the user types on the last row.
+// typing is what the text on the last row is for.
 type typing int
 
 const (
@@ -54,7 +54,7 @@ const (
 	search
 )
 
-// New returns the difference of a run.
+// New returns the page of a run.
 func New(desk *page.Desk, run *api.Run) *Page {
 	return &Page{desk: desk, run: *run, base: api.DiffFromBase, context: usualContext}
 }
@@ -118,7 +118,7 @@ func (p *Page) Open() tea.Cmd {
 	return tea.Batch(list, p.readComments())
 }
 
-// Changed implements page.Page: a diff stands still while it is read, until R.
+// Changed implements page.Page: the diff stays as it is while the user reads it, until R.
 func (p *Page) Changed() tea.Cmd { return nil }
 
 // Update implements page.Page.
@@ -139,7 +139,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		}
 	case markedMsg:
 		if msg.run == p.run.ID && msg.err != nil {
-			return tea.Batch(p.Open(), p.desk.Fail(msg.err)) // the list shows what is kept
+			return tea.Batch(p.Open(), p.desk.Fail(msg.err)) // to show what the daemon has kept
 		}
 	case editMsg:
 		return p.open(&msg)
@@ -148,12 +148,13 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			return p.desk.Fail(msg.err)
 		}
 		return p.Open() // the user may have changed the file
-	case page.Acted: // it may be about comments, and done in part when it failed
+	case page.Acted: // an action on comments may have been done in part even if it failed
 		return p.readComments()
 	}
 	return nil
 }
 
+// listed shows the list of files that has come. The cursor stays on its file.
 func (p *Page) listed(msg *listMsg) tea.Cmd {
 	if msg.err != nil {
 		p.failed = agency.AsError(msg.err).Message
@@ -175,6 +176,7 @@ func (p *Page) listed(msg *listMsg) tea.Cmd {
 	return p.read()
 }
 
+// chosen returns the chosen file; nil if there is none.
 func (p *Page) chosen() *agency.FileDiff {
 	if p.at >= len(p.list.List) {
 		return nil
@@ -182,7 +184,7 @@ func (p *Page) chosen() *agency.FileDiff {
 	return &p.list.List[p.at]
 }
 
-// read reads the chosen file. What is shown of it stays until the new one has come.
+// read reads the chosen file. Until it comes, the page shows what it has.
 func (p *Page) read() tea.Cmd {
 	f := p.chosen()
 	if f == nil {
@@ -197,6 +199,7 @@ func (p *Page) read() tea.Cmd {
 	}
 }
 
+// opened shows the file that has come. In the same file, the cursor stays in its place.
 func (p *Page) opened(msg *fileMsg) {
 	was := &p.file
 	f := file{path: msg.path, truncated: msg.truncated, look: was.look, texts: map[*diffview.Line]*text{}}
@@ -211,10 +214,12 @@ func (p *Page) opened(msg *fileMsg) {
 	p.file.hunks, p.file.notes = diffview.Parse(msg.patch)
 }
 
+// move returns the action of a key that moves the cursor by rows.
 func (p *Page) move(by int) func(string) tea.Cmd {
 	return page.Do(func() { p.file.move(by) })
 }
 
+// step returns the action of a key that goes to another file.
 func (p *Page) step(by int) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		to := p.at + by
@@ -226,7 +231,7 @@ func (p *Page) step(by int) func(string) tea.Cmd {
 	}
 }
 
-// review marks the file as reviewed, with the content that it has, and goes to the next that is not.
+// review marks the chosen file as reviewed and goes to the next one that is not, or takes the mark back.
 func (p *Page) review() tea.Cmd {
 	f := p.chosen()
 	if f == nil {
@@ -247,12 +252,13 @@ func (p *Page) review() tea.Cmd {
 	return tea.Batch(p.desk.Say("all files are reviewed"), marked)
 }
 
+// markedMsg is the end of mark.
 type markedMsg struct {
 	run agency.RunID
 	err error
 }
 
-// mark records whether a file is reviewed, with the content that is shown.
+// mark has the daemon keep whether a file is reviewed, with the content that the list has.
 func (p *Page) mark(f *agency.FileDiff) tea.Cmd {
 	d, ctx, run := &p.desk.Daemon, p.desk.Ctx, p.run.ID
 	req := api.MarkReviewedRequest{Run: string(run), Files: []agency.ReviewedFile{{Path: f.Path, Object: f.Object}}, Undo: !f.Reviewed}
@@ -262,19 +268,20 @@ func (p *Page) mark(f *agency.FileDiff) tea.Cmd {
 	}
 }
 
+// rebase compares the work of the run with the next base.
 func (p *Page) rebase() tea.Cmd {
 	p.base = page.NextDiffBase(p.base)
 	p.loaded, p.list, p.file = false, api.DiffRunResponse{}, file{look: p.file.look}
 	return p.Open()
 }
 
-// tighten leaves out what differs in white space only, or shows it again.
+// tighten leaves out the lines that differ in white space only, or shows them again.
 func (p *Page) tighten() tea.Cmd {
 	p.tight = !p.tight
 	return p.read()
 }
 
-// around shows so many lines around each change.
+// around sets how many lines around each change are shown.
 func (p *Page) around(context int) tea.Cmd {
 	context = min(max(context, 1), mostContext)
 	if context == p.context {
@@ -284,7 +291,7 @@ func (p *Page) around(context int) tea.Cmd {
 	return p.read()
 }
 
-// sideways moves the code of long lines.
+// sideways returns the action of a key that moves the code of long lines.
 func (p *Page) sideways(by int) func(string) tea.Cmd {
 	return page.Run(func() tea.Cmd {
 		switch {

@@ -12,9 +12,9 @@ import (
 
 // The widths at which the layout changes.
 const (
-	listColumns = 34  // of the files, beside the lines
-	listBeside  = 100 // the files are beside the lines, not above
-	twoColumns  = 110 // both sides are shown beside each other, in so many columns of lines
+	listColumns = 34  // the width of the files beside the lines
+	listBeside  = 100 // the page has the files beside the lines, not above
+	twoColumns  = 110 // the lines have both sides beside each other
 )
 
 // Draw implements page.Page.
@@ -40,7 +40,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	return append(lines, p.lines(width, max(height-len(lines), 0))...)[:height]
 }
 
-// The cells left of the code: numbers of lines, and the sign of what became of a line.
+// The cells left of the code: the number of a line, and the sign of its kind.
 const (
 	numberCells = 6
 	signCells   = 1
@@ -70,6 +70,7 @@ func (p *Page) lines(width, height int) []cell.Line {
 	return page.Fill(lines, width, height)
 }
 
+// draw draws a row of the screen.
 func (f *file) draw(at spot, width int) cell.Line {
 	r := &f.rows[at.row]
 	if r.text != nil {
@@ -90,7 +91,7 @@ func (f *file) draw(at spot, width int) cell.Line {
 	return append(append(left.Fit(half), cell.Of(cell.Dim, "│")...), right.Fit(width-half-1)...)
 }
 
-// count returns the number of a line in its columns.
+// count returns the number of a line in its cells.
 func count(n int) string {
 	if n == 0 {
 		return strings.Repeat(" ", numberCells)
@@ -98,8 +99,8 @@ func count(n int) string {
 	return fmt.Sprintf("%*d ", numberCells-1, n)
 }
 
-// line draws a line of code, or a part of it if it is wrapped: what came and went in its colour, with
-// the words of the language.
+// line draws a line of code, or a part of it if it is wrapped. Added and deleted lines have a colour, and
+// the words of the language a style.
 func (f *file) line(l *diffview.Line, numbers string, part, width int) cell.Line {
 	t := f.textOf(l)
 	base := cell.Plain
@@ -132,7 +133,7 @@ func (f *file) line(l *diffview.Line, numbers string, part, width int) cell.Line
 	return t.draw(line.Add(cell.Plain, strings.Repeat(" ", right)), l.Kind, base, from, to).Fit(width)
 }
 
-// draw adds the part of the line between two bytes to a row.
+// draw adds the part of the text between two bytes to a row.
 func (t *text) draw(line cell.Line, kind diffview.Kind, base cell.Style, from, to int) cell.Line {
 	at := 0
 	for _, token := range t.tokens {

@@ -10,15 +10,15 @@ import (
 	"agency/internal/cli/term"
 )
 
-// editMsg is a file of the worktree that the editor may open.
+// editMsg is a file of the worktree for the editor, or the reason why the editor must not open it.
 type editMsg struct {
 	path string
 	line int
 	err  error
 }
 
-// edit opens the file in the user's editor, at the line of the cursor. First a command looks at the
-// file: the agent chooses what is there, so a link is not followed.
+// edit opens the file in the user's editor, at the line of the cursor. First a command checks the file: the
+// agent writes the worktree, so a path may be a link to a file elsewhere.
 func (p *Page) edit() tea.Cmd {
 	f := p.chosen()
 	switch {
@@ -37,7 +37,7 @@ func (p *Page) edit() tea.Cmd {
 	}
 }
 
-// regular returns an error unless a path of a worktree is a file in it.
+// regular returns an error unless a path in a worktree is a regular file.
 func regular(worktree, path string) error {
 	root, err := os.OpenRoot(worktree)
 	if err != nil {
@@ -53,6 +53,7 @@ func regular(worktree, path string) error {
 	return nil
 }
 
+// open opens the file in the editor.
 func (p *Page) open(msg *editMsg) tea.Cmd {
 	if msg.err != nil {
 		return p.desk.Fail(msg.err)

@@ -6,7 +6,7 @@ import (
 	"agency/internal/tui/cell"
 )
 
-// file is the part of the difference that is read: the lines of one file.
+// file is the file that the user reads: its lines and the cursor in them.
 type file struct {
 	path      string
 	hunks     []diffview.Hunk
@@ -15,49 +15,50 @@ type file struct {
 	look      look
 
 	rows     []row
-	arranged bool // rows are right
-	two      bool // rows are pairs
+	arranged bool // rows fit the hunks, the comments and the look
+	two      bool // rows are pairs of lines, in two columns
 	width    int  // of the rows
-	near     near // where the cursor was before rows were thrown away
+	near     near // the place of the cursor before the rows were made again
 	texts    map[*diffview.Line]*text
 
 	cursor spot
 	top    spot
 	height int
-	room   int // cells of code beside each other
-	left   int // cells of code that are left of the screen
+	room   int // how many cells the code has
+	left   int // how many cells of the code are left of the screen
 	found  found
 }
 
-// look is how the user wants the lines of all files.
+// look is how the user wants to see the lines of all files.
 type look struct {
 	unified bool // one column
 	wrapped bool // long lines continue on the next row
 }
 
-// row is a hunk's header, a line or a pair of them, or a text about it.
+// row is the header of a hunk, a line, a pair of lines, or a text about them.
 type row struct {
 	hunk     bool
 	old, new *diffview.Line
-	text     cell.Line           // unless it is a line
-	comment  *agency.LineComment // that the text is of
+	text     cell.Line           // the header or the text
+	comment  *agency.LineComment // the comment with the text
 }
 
-// spot is a row of the screen: a row, and a part of it if it is wrapped.
+// spot is a row of the screen: a row of the file and, if that is wrapped, one of its parts.
 type spot struct{ row, part int }
 
+// before reports whether the spot is above another.
 func (s spot) before(other spot) bool {
 	return s.row < other.row || s.row == other.row && s.part < other.part
 }
 
-// place is a line that a comment is about.
+// place is a line of a file, which a comment can be about.
 type place struct {
 	path string
 	line int
-	old  bool
+	old  bool // the number is that of the old side
 }
 
-// place returns the line of a row: as it is now or, where it is gone, as it was.
+// place returns the line of a row: the new one or, if there is none, the old one.
 func (f *file) place(at int) (place, bool) {
 	if at < 0 || at >= len(f.rows) {
 		return place{}, false
@@ -81,7 +82,7 @@ func (f *file) row() *row {
 	return &f.rows[f.cursor.row]
 }
 
-// textOf returns a line as it is drawn. Only lines that were visible have one.
+// textOf returns the text of a line. It makes the text only when the line is visible first.
 func (f *file) textOf(l *diffview.Line) *text {
 	t := f.texts[l]
 	if t == nil {
@@ -91,7 +92,7 @@ func (f *file) textOf(l *diffview.Line) *text {
 	return t
 }
 
-// parts returns how many rows of the screen a row has.
+// parts returns how many rows of the screen a row of the file has.
 func (f *file) parts(at int) int {
 	parts := 1
 	if f.look.wrapped {
@@ -102,7 +103,7 @@ func (f *file) parts(at int) int {
 	return parts
 }
 
-// lines returns the lines of a row, one that both sides have once.
+// lines returns the lines of a row. A line that both sides have is there once.
 func (r *row) lines() []*diffview.Line {
 	switch {
 	case r.old == nil && r.new == nil:
@@ -116,8 +117,8 @@ func (r *row) lines() []*diffview.Line {
 	}
 }
 
-// step returns the row of the screen that is so many behind another, or before it; the first or the
-// last one when there are fewer.
+// step returns the spot by rows below another; a negative by is above. It stops at the first and the last
+// spot.
 func (f *file) step(s spot, by int) spot {
 	for by > 0 && s.row < len(f.rows) {
 		last := f.parts(s.row) - 1
@@ -137,9 +138,10 @@ func (f *file) step(s spot, by int) spot {
 	return s
 }
 
+// move moves the cursor by rows of the screen.
 func (f *file) move(by int) { f.cursor = f.step(f.cursor, by) }
 
-// end returns the last row of the screen that the file has.
+// end returns the last spot of the file.
 func (f *file) end() spot {
 	if len(f.rows) == 0 {
 		return spot{}
@@ -152,13 +154,13 @@ func (f *file) hunk(step int) {
 	for at := f.cursor.row + step; at >= 0 && at < len(f.rows); at += step {
 		if f.rows[at].hunk {
 			f.cursor = spot{row: at}
-			f.top = f.cursor // it is seen whole where there is room
+			f.top = f.cursor // as much of the hunk as possible is visible
 			return
 		}
 	}
 }
 
-// scroll makes the row of the cursor visible. It looks at no more rows than fit the screen.
+// scroll makes the cursor visible. It looks at no more rows than the screen has.
 func (f *file) scroll() {
 	f.cursor, f.top = f.keep(f.cursor), f.keep(f.top)
 	page := max(f.height, 1) - 1
@@ -173,7 +175,7 @@ func (f *file) scroll() {
 	}
 }
 
-// keep returns the row of the screen that is nearest to one that may not be there now.
+// keep returns the spot that is nearest to one that may not be there now.
 func (f *file) keep(s spot) spot {
 	if s.row >= len(f.rows) {
 		return f.end()
@@ -181,8 +183,8 @@ func (f *file) keep(s spot) spot {
 	return spot{s.row, min(s.part, f.parts(s.row)-1)}
 }
 
-// sideways moves the code by half of its columns, and reports whether there is code on that side of
-// the visible lines.
+// sideways moves the code by half of its cells, and reports whether the visible lines have code on that
+// side.
 func (f *file) sideways(by int) bool {
 	half := max(f.room/2, 1)
 	if by < 0 {
@@ -201,7 +203,7 @@ func (f *file) sideways(by int) bool {
 	return false
 }
 
-// wrap wraps long lines, or cuts them off again. What was visible of the line at the cursor stays so.
+// wrap wraps long lines, or cuts them off again. The visible part of the line at the cursor stays visible.
 func (f *file) wrap() {
 	f.look.wrapped, f.cursor.part = !f.look.wrapped, 0
 	r := f.row()

@@ -10,13 +10,17 @@ import (
 	"agency/internal/tui/field"
 )
 
-// found is where a text was found last: in a row, and behind which bytes of its words.
-type found struct{ row, end int }
+// found is where a text was found last.
+type found struct {
+	row int
+	end int // of the text, in the bytes of the words of the row
+}
 
+// startSearch begins the search for a text.
 func (p *Page) startSearch() { p.typing, p.field = search, field.New("") }
 
-// find moves the cursor to the next place that has a text, or that of the last search when it is
-// empty. Capital letters count only in a text that has some.
+// find moves the cursor to the next place that has a text. An empty text stands for that of the last search.
+// Capital letters count only in a text that has some.
 func (p *Page) find(text string) tea.Cmd {
 	again := text == ""
 	if again {
@@ -36,8 +40,8 @@ func (p *Page) find(text string) tea.Cmd {
 	return nil
 }
 
-// find moves the cursor to the next place behind it that matches: in its own row only after a place
-// that was found there.
+// find moves the cursor to the next place that matches, and reports whether there is one. again also searches
+// the row of the cursor, behind the place that was found there last.
 func (f *file) find(sought *regexp.Regexp, again bool) bool {
 	for i := range len(f.rows) + 1 {
 		at, from := 0, 0
@@ -61,8 +65,8 @@ func (f *file) find(sought *regexp.Regexp, again bool) bool {
 	return false
 }
 
-// reveal moves the code, or the cursor in a wrapped line, so that a part of the words of the row at the
-// cursor can be seen.
+// reveal moves the code, or the cursor in a wrapped line, so that the bytes from and before to of the words
+// of the row at the cursor are visible.
 func (f *file) reveal(from, to int) {
 	lines := f.row().lines()
 	if len(lines) == 0 {
@@ -87,7 +91,7 @@ func (f *file) reveal(from, to int) {
 	}
 }
 
-// words returns the text of a row.
+// words returns the text of a row, in which the user can find something.
 func (r *row) words() string {
 	words := []string{}
 	for _, l := range r.lines() {
@@ -99,8 +103,8 @@ func (r *row) words() string {
 	return strings.Join(words, "\n")
 }
 
-// copy puts the line at the cursor, as it is now or else as it was, into the clipboard of the
-// terminal, where the terminal allows that.
+// copy puts the line at the cursor into the clipboard of the terminal, if the terminal allows that: the new
+// line or, if there is none, the old one.
 func (p *Page) copy() tea.Cmd {
 	r := p.file.row()
 	if r == nil {

@@ -18,17 +18,17 @@ type text struct {
 	narrow bool   // each byte is one cell
 	marks  []mark // of a text that is not narrow
 
-	wraps []int // where its rows begin when it is wrapped, unless it is narrow
-	room  int   // for which wraps are
+	wraps []int // where each row of the wrapped text begins, unless the text is narrow
+	room  int   // the width that wraps are for
 }
 
-// mark is a place in a text: so many bytes and cells from its beginning. There is one for each markCells
-// of what was looked at, so that the end of a long line is not searched from its beginning again.
+// mark is a place in a text, in bytes and in cells from its beginning. A text gets one for each markCells
+// that at has passed, so that at need not begin at the beginning of a long line each time.
 type mark struct{ offset, cell int }
 
 const markCells = 1024
 
-// newText returns a line of a file.
+// newText returns the text of a line. name is that of its file.
 func newText(name, line string) *text {
 	t := &text{whole: expand(line), marks: make([]mark, 1)}
 	t.tokens, t.cells = diffview.Lex(name, t.whole), term.Width(t.whole)
@@ -36,11 +36,11 @@ func newText(name, line string) *text {
 	return t
 }
 
-// expand makes an untrusted text safe, and replaces its tabs.
+// expand returns an untrusted text that is safe for a terminal, with spaces in place of tabs.
 func expand(line string) string { return strings.ReplaceAll(term.SafeText(line), "\t", "    ") }
 
-// at returns where the first character begins that is not left of a cell, and how many cells right of
-// it that is: one, when a wide character begins before it and ends behind it.
+// at returns the byte at which the first character at or right of a cell begins. right is how many cells
+// right of the cell that is: 1 if the cell is the second half of a wide character, else 0.
 func (t *text) at(cell int) (offset, right int) {
 	if t.narrow {
 		return min(cell, len(t.whole)), 0
@@ -62,7 +62,7 @@ func character(text string) (bytes, cells int) {
 	return max(len(c), 1), cells
 }
 
-// rows returns in how many rows of so many cells the text is wrapped.
+// rows returns how many rows of a width the wrapped text has.
 func (t *text) rows(room int) int {
 	if t.narrow {
 		return max((len(t.whole)+room-1)/room, 1)
@@ -87,7 +87,7 @@ func (t *text) row(i, room int) (from, to int) {
 	}
 }
 
-// rowAt returns the row of the wrapped text in which a byte is.
+// rowAt returns the row of the wrapped text that has a byte.
 func (t *text) rowAt(offset, room int) int {
 	return sort.Search(t.rows(room)-1, func(i int) bool {
 		_, to := t.row(i, room)
@@ -95,7 +95,7 @@ func (t *text) rowAt(offset, room int) int {
 	})
 }
 
-// wrap finds the rows for a width. A character that does not fit begins the next one.
+// wrap finds the rows for a width. A character that does not fit begins the next row.
 func (t *text) wrap(room int) {
 	if t.room == room {
 		return

@@ -14,7 +14,7 @@ import (
 	"agency/internal/view"
 )
 
-// tree is the list of files as the folders that they are in.
+// tree is the list of files in their folders.
 type tree struct {
 	rows []node
 	at   []int // the row of each file
@@ -24,20 +24,20 @@ type tree struct {
 // node is a row of the tree: a file, or a folder.
 type node struct {
 	depth  int
-	file   int    // -1 for a folder
-	name   string // of a folder: below the folder that it is in
-	folder string // that it is in, or is
+	file   int    // the index of the file; -1 for a folder
+	name   string // of a folder, without the folder that it is in
+	folder string // the path of the folder, or of the folder that the file is in
 }
 
-// treeOf returns the tree of files, in their order. A folder that holds nothing but a folder is one
-// row with it.
+// treeOf returns the tree of files, in their order. A folder with nothing but one folder in it shares the row
+// of that folder.
 func treeOf(files []agency.FileDiff) tree {
 	t := tree{at: make([]int, len(files))}
 	t.grow(files, 0, len(files), node{depth: -1})
 	return t
 }
 
-// grow adds the files from one to another, which are all in a folder.
+// grow adds the files with the indexes from and before to, which are all in the folder in.
 func (t *tree) grow(files []agency.FileDiff, from, to int, in node) {
 	for i := from; i < to; {
 		dir, _ := path.Split(files[i].Path)
@@ -61,8 +61,8 @@ func (t *tree) grow(files []agency.FileDiff, from, to int, in node) {
 	}
 }
 
-// files returns the files, the chosen one visible: in folders where there is room. In the few rows above
-// the lines, folders would take those of files.
+// files returns the rows of the files around the chosen one. Above the lines there are few rows, and folders
+// would take the place of files: there folders is false.
 func (p *Page) files(width, height int, folders bool) []cell.Line {
 	room, rest := height, p.rest()
 	if rest != "" && height > 1 {
@@ -79,7 +79,8 @@ func (p *Page) files(width, height int, folders bool) []cell.Line {
 	return page.Fill(lines, width, height)
 }
 
-// folders returns visible rows of the tree: those of the chosen file, and of the folders right above it.
+// folders returns the visible rows of the tree: the chosen file is one of them and, if possible, the folders
+// right above it.
 func (p *Page) folders(width, height int) []cell.Line {
 	t := &p.tree
 	at := t.at[p.at]
@@ -107,7 +108,7 @@ func (p *Page) folders(width, height int) []cell.Line {
 	return lines
 }
 
-// flat returns visible files by their paths.
+// flat returns the visible rows of the files with their whole paths.
 func (p *Page) flat(width, height int) []cell.Line {
 	lines := make([]cell.Line, 0, height+1)
 	for i := page.Scroll(0, p.at, height, len(p.list.List)); i < len(p.list.List) && len(lines) < height; i++ {
@@ -121,7 +122,7 @@ func (p *Page) flat(width, height int) []cell.Line {
 	return lines
 }
 
-// rest returns what is to be said of files that the list has not, in the last row.
+// rest returns the text of the last row: how many files the list leaves out; empty if none.
 func (p *Page) rest() string {
 	switch left := p.list.LeftOut.Files; {
 	case left > 0:
@@ -133,7 +134,8 @@ func (p *Page) rest() string {
 	}
 }
 
-// fileRow draws a file: the cursor, whether it was reviewed, what became of it, and its lines.
+// fileRow draws a file: the cursor, whether the file is reviewed, its status, its name, and how many lines
+// came and went.
 func (p *Page) fileRow(i int, indent, name string, width int) cell.Line {
 	f := &p.list.List[i]
 	mark, lead := " ", " "
@@ -156,6 +158,7 @@ func (p *Page) fileRow(i int, indent, name string, width int) cell.Line {
 	return line.Fit(width)
 }
 
+// status returns the colour of the status of a file.
 func status(f *agency.FileDiff) view.Colour {
 	switch f.Status {
 	case "A":
@@ -169,7 +172,7 @@ func status(f *agency.FileDiff) view.Colour {
 	}
 }
 
-// fitEnd cuts the beginning of a path off that is too wide: its end says most.
+// fitEnd returns a path that fits a width. It cuts off the beginning, because the end tells more.
 func fitEnd(name string, width int) string {
 	name = term.SafeText(name)
 	cells := term.Width(name)

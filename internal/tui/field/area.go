@@ -17,11 +17,11 @@ type Area struct {
 	top   int // the first visible row
 }
 
-// NewArea returns an area with a text, behind which the user types on.
+// NewArea returns an area with a text, and the cursor at its end.
 func NewArea(text string) Area { return Area{Field: New(text), width: 1 << 20} }
 
-// Press handles a key, and reports whether it was one for the text. It is not when the cursor cannot go
-// further up or down.
+// Press handles a key, and reports whether the area used it. Up and down are not used in the first and the
+// last row.
 func (a *Area) Press(key tea.KeyPressMsg) bool {
 	switch key.String() {
 	case "enter", "ctrl+j", "alt+enter", "shift+enter":
@@ -62,7 +62,7 @@ func (a *Area) lineStart() int {
 	return at
 }
 
-// lineEnd returns the place behind the last character of the line at the cursor.
+// lineEnd returns the place after the last character of the line at the cursor.
 func (a *Area) lineEnd() int {
 	at := a.at
 	for at < len(a.text) && a.text[at] != '\n' {
@@ -71,11 +71,11 @@ func (a *Area) lineEnd() int {
 	return at
 }
 
-// row is a part of the text that is drawn on a row: the end is not in it.
+// row is the part of the text on one row: from the character from to before the character to.
 type row struct{ from, to int }
 
-// rows returns the rows of the text. A line that is longer than a row goes on below it, with its next
-// word where one ends.
+// rows returns the rows of the text. A line that is longer than a row continues on the next one, if possible
+// with a whole word.
 func (a *Area) rows(width int) []row {
 	rows := []row{{0, 0}}
 	used, word := 0, 0 // the cells of the row, and where its last word begins
@@ -89,7 +89,7 @@ func (a *Area) rows(width int) []row {
 		w := term.Width(string(r))
 		if used+w > width && i > last.from {
 			from := word
-			if word == last.from { // a word that is longer than a row
+			if word == last.from { // the word is longer than a row
 				from = i
 			}
 			last.to = from
@@ -129,13 +129,13 @@ func (a *Area) move(by int) bool {
 		a.at++
 	}
 	if a.at == rows[next].to && next+1 < len(rows) && rows[next+1].from == a.at && a.at > rows[next].from {
-		a.at-- // what is behind the last character is the row below
+		a.at-- // after its last character the cursor would be in the row below
 	}
 	return true
 }
 
-// Draw returns the rows around the cursor, at most so many, the first behind a label and the others
-// below it.
+// Draw returns at most height rows around the cursor. The first one stands after a label, and the others
+// below its text.
 func (a *Area) Draw(label string, width, height int) []cell.Line {
 	head := term.Width(label)
 	a.width = max(width-head-1, 1)

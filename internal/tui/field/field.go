@@ -17,7 +17,7 @@ type Field struct {
 	at   int
 }
 
-// New returns a field with a text, behind which the user types on.
+// New returns a field with a text, and the cursor at its end.
 func New(text string) Field {
 	f := Field{text: []rune(text)}
 	f.at = len(f.text)
@@ -27,7 +27,7 @@ func New(text string) Field {
 // Text returns what the user typed.
 func (f *Field) Text() string { return string(f.text) }
 
-// Press handles a key, and reports whether it was one for a text.
+// Press handles a key, and reports whether the field used it.
 func (f *Field) Press(key tea.KeyPressMsg) bool {
 	switch key.String() {
 	case "left", "ctrl+b":
@@ -65,7 +65,7 @@ func (f *Field) Press(key tea.KeyPressMsg) bool {
 	return true
 }
 
-// Insert types a text, which may be pasted: it becomes one line.
+// Insert types a text at the cursor. A pasted text of several lines becomes one line.
 func (f *Field) Insert(text string) {
 	f.insert([]rune(strings.Join(strings.FieldsFunc(term.SafeText(text), func(r rune) bool { return r == '\n' || r == '\t' }), " ")))
 }
@@ -82,8 +82,8 @@ func (f *Field) remove(i int) {
 	}
 }
 
-// Draw returns the field behind a label in a row of a width, the part around the cursor when it is
-// longer. The cursor is a reversed cell.
+// Draw returns a row of a width with a label and the text or, if that is longer, its part before the cursor.
+// The cursor is a reversed cell.
 func (f *Field) Draw(label string, width int) cell.Line {
 	line := cell.Of(cell.Bold, label)
 	room := max(width-line.Width()-1, 1)
