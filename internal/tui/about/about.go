@@ -1,5 +1,5 @@
-// Package about reads what can be told of a run: why it has its status, what it changed, its messages
-// and its events.
+// Package about reads texts about a run: why it has its status, what it changed, its log, its messages and
+// its events. It also reads the inbox of the user.
 package about
 
 import (
@@ -31,7 +31,7 @@ func Inbox(ctx context.Context, d *page.Daemon) ([]api.Alert, []agency.Message, 
 		return nil, nil, err
 	}
 	return slices.DeleteFunc(alerts.Alerts, func(a api.Alert) bool { return a.AckedAt != nil }),
-		slices.DeleteFunc(messages.Messages, func(m agency.Message) bool { return m.From == agency.Daemon }), nil // what agency says of runs is in the alerts
+		slices.DeleteFunc(messages.Messages, func(m agency.Message) bool { return m.From == agency.Daemon }), nil // the messages of the daemon repeat the alerts
 }
 
 // How much of a run is read.
@@ -101,8 +101,7 @@ func Files(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error)
 	return lines, nil
 }
 
-// Messages returns the messages that a run got, the newest first. names are what users call runs, by
-// their ids.
+// Messages returns the messages that a run got, the newest first. names has the names of runs by their ids.
 func Messages(ctx context.Context, d *page.Daemon, run string, names map[string]string) ([]cell.Line, error) {
 	resp, err := d.ListMessages(ctx, api.ListMessagesRequest{Recipient: run, All: true})
 	if err != nil {
@@ -126,7 +125,7 @@ func Messages(ctx context.Context, d *page.Daemon, run string, names map[string]
 	return lines, nil
 }
 
-// Events returns what the record has of a run, the newest first.
+// Events returns the events of a run, the newest first.
 func Events(ctx context.Context, d *page.Daemon, run string) ([]cell.Line, error) {
 	events, since := []agency.Event{}, int64(0)
 	for range mostEvents / 1000 {

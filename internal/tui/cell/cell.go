@@ -1,5 +1,5 @@
-// Package cell draws styled text in rows of terminal cells. Whatever a text holds, a row has no
-// other escape sequences than those of its own styles.
+// Package cell draws styled text in rows of terminal cells. A row has only the escape sequences of its own
+// styles, whatever its texts hold.
 package cell
 
 import (
@@ -19,7 +19,7 @@ type Style = agency.StyledText
 // Line is a row, or the beginning of one.
 type Line []agency.StyledText
 
-// The styles that say nothing but a weight, which every terminal has.
+// The styles without a colour.
 var (
 	Plain    = Style{}
 	Bold     = Style{Attributes: "b"}
@@ -27,7 +27,7 @@ var (
 	Reversed = Style{Attributes: "r"}
 )
 
-// Coloured returns the style of a colour of view: one of the terminal's own 16.
+// Coloured returns the style of a colour of view, as one of the 16 colours of the terminal.
 func Coloured(c view.Colour) Style {
 	switch c {
 	case view.Green:
@@ -52,8 +52,8 @@ func With(s Style, attributes string) Style {
 // Of returns a row with one text.
 func Of(s Style, text string) Line { return Line{}.Add(s, text) }
 
-// joiner makes one character of several. Terminals do not agree on how wide that is, so they are shown
-// beside each other.
+// joiner joins several characters to one. Terminals do not agree on its width, so Add leaves the joiner out
+// and the characters stand beside each other.
 const joiner = '\u200d'
 
 // Add returns the row with a text at its end. The text may be untrusted.
@@ -79,10 +79,10 @@ func (l Line) Width() int {
 	return width
 }
 
-// Fit returns the row cut off or filled up to a width. What is cut off ends with "…".
+// Fit returns the row cut off or filled up to a width. A row that is cut off ends with "…".
 func (l Line) Fit(width int) Line { return l.fit(width, "…") }
 
-// Crop is Fit without "…": a screen is cut off where its terminal is wider.
+// Crop is Fit without "…", for the screen of a terminal that is wider than the row.
 func (l Line) Crop(width int) Line { return l.fit(width, "") }
 
 func (l Line) fit(width int, end string) Line {
@@ -106,7 +106,7 @@ func (l Line) fit(width int, end string) Line {
 	return fitted
 }
 
-// All returns the row with one style for all of it, in place of its own.
+// All returns the row with one style in place of its own styles.
 func (l Line) All(s Style) Line {
 	all := make(Line, len(l))
 	for i := range l {
@@ -138,7 +138,7 @@ func (l Line) String() string {
 	return out.String()
 }
 
-// sgr returns the parameters of the sequence for a style. A colour that is none is the default.
+// sgr returns the parameters of the escape sequence (SGR) for a style. A colour that is not valid is left out.
 func sgr(s Style) string {
 	codes := []string{}
 	for _, a := range s.Attributes {
@@ -178,8 +178,8 @@ func colour(text string, base int) string {
 	}
 }
 
-// Wrap returns a text in rows of a width, each after an indent, at most most of them; the last ends
-// with "…" when there is more.
+// Wrap returns a text in rows of a width, each after an indent. With most > 0 there are at most that many
+// rows, and the last ends with "…" if the text has more.
 func Wrap(s Style, text string, indent, width, most int) []Line {
 	lines := []Line{}
 	room := max(width-indent, 1)

@@ -9,7 +9,7 @@ import (
 	"agency/internal/tui/page"
 )
 
-// choices returns what a row is most likely to hold; none for a row with a text of its own.
+// choices returns the values that ctrl-n offers in a row; none for a row of free text.
 func (p *Page) choices(row int) []string {
 	switch row {
 	case repository:
@@ -27,8 +27,8 @@ func (p *Page) choices(row int) []string {
 	}
 }
 
-// choose puts the next choice into the row at the cursor or, with ctrl-p, the one before. After the
-// last one the row is empty.
+// choose puts the next choice into the row at the cursor or, with ctrl-p, the one before. After the last
+// choice the row is empty.
 func (p *Page) choose(key string) tea.Cmd {
 	choices := p.choices(p.at)
 	if len(choices) == 0 {

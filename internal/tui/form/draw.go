@@ -10,7 +10,7 @@ import (
 	"agency/internal/view"
 )
 
-// labelColumns is the width of what is in front of the texts.
+// labelColumns is the width of the labels in front of the texts.
 const labelColumns = 14
 
 // Draw implements page.Page.
@@ -41,11 +41,11 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	return page.Fill(append(lines, problem...), width, height)
 }
 
-// hinted reports whether there is a hint below a row: at the cursor and, in a form without a problem,
-// where nothing is written yet.
+// hinted reports whether a row has a hint below it: the row at the cursor has and, if free is true, an empty
+// row. The form is free if it shows no problem.
 func (p *Page) hinted(row int, free bool) bool { return row == p.at || free && p.empty(row) }
 
-// below returns how many rows are below the prompt.
+// below returns how many rows of the screen the form needs besides the prompt and the problem.
 func (p *Page) below(free bool) int {
 	below := rows - 1
 	for row := range rows {
@@ -56,7 +56,7 @@ func (p *Page) below(free bool) int {
 	return below
 }
 
-// drawProblem returns what is wrong, below the rows.
+// drawProblem returns the rows with the problem, below the others.
 func (p *Page) drawProblem(width int) []cell.Line {
 	if p.problem == "" {
 		return nil
@@ -64,8 +64,8 @@ func (p *Page) drawProblem(width int) []cell.Line {
 	return append([]cell.Line{cell.Of(cell.Plain, "")}, cell.Wrap(cell.With(cell.Coloured(view.Red), "b"), p.problem, 2, width, 6)...)
 }
 
-// drawTask returns the prompt: as much of it as the other rows leave room for while the user writes it,
-// else its beginning.
+// drawTask returns the prompt. While the user writes it, it has the height that the other rows leave, else
+// one row.
 func (p *Page) drawTask(head string, width, height int) []cell.Line {
 	if p.at == prompt {
 		return p.task.Draw(head, width, max(height, 2))
@@ -78,6 +78,7 @@ func (p *Page) drawTask(head string, width, height int) []cell.Line {
 	return []cell.Line{line}
 }
 
+// empty reports whether nothing is written in a row.
 func (p *Page) empty(row int) bool {
 	if row == prompt {
 		return p.text() == ""

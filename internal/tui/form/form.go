@@ -1,4 +1,4 @@
-// Package form is the screen on which a user starts a run.
+// Package form is the screen on which the user starts a run, or a session from a plan.
 package form
 
 import (
@@ -35,13 +35,13 @@ type Page struct {
 	desk     *page.Desk
 	task     field.Area // the prompt
 	fields   [rows]field.Field
-	refs     []string // of the repository, those with the newest commits first
+	refs     []string // branches and tags of the repository, those with the newest commits first
 	at       int
-	starting bool
-	opened   int  // counts how often the user came to the form: a start belongs to one of these times
-	left     bool // the user went back to the list
-	problem  string
-	check    *check // of the plan, until the next key
+	starting bool   // the form was sent, and the daemon has not answered
+	opened   int    // how often the user has opened the form, to tell whether it is still the one that was sent
+	left     bool   // the user went back to the list
+	problem  string // why the start failed
+	check    *check // the plan that the form shows until the next key
 }
 
 // New returns an empty form for the repository of the dashboard's folder.
@@ -51,6 +51,7 @@ func New(desk *page.Desk) *Page {
 	return p
 }
 
+// labels returns the label and the hint of each row.
 func labels() [rows][2]string {
 	return [rows][2]string{
 		{"prompt", "what the agent is to do; ctrl-g writes it in $EDITOR"},
@@ -95,13 +96,13 @@ func (p *Page) Open() tea.Cmd {
 	return p.readRefs()
 }
 
-// readRefs reads what a run in the repository of the form can start from.
+// readRefs reads the branches and tags that a run in the repository of the form can start from.
 func (p *Page) readRefs() tea.Cmd {
 	d, ctx, dir := &p.desk.Daemon, p.desk.Ctx, p.dir()
 	return func() tea.Msg {
 		resp, err := d.ListRefs(ctx, api.RefsRequest{Dir: dir})
 		if err != nil {
-			return refsMsg{dir: dir} // there is nothing to offer; the start says what is wrong
+			return refsMsg{dir: dir} // without choices; the start reports the error
 		}
 		return refsMsg{dir, resp.Names}
 	}
@@ -110,7 +111,7 @@ func (p *Page) readRefs() tea.Cmd {
 // Changed implements page.Page.
 func (p *Page) Changed() tea.Cmd { return nil }
 
-// Bindings implements page.Page: its keys are those that are not a text.
+// Bindings implements page.Page: the keys that do not type a text.
 func (p *Page) Bindings() []page.Binding {
 	const group = "In the form of a new run"
 	return []page.Binding{
@@ -152,9 +153,9 @@ func (p *Page) Type(key tea.KeyPressMsg) tea.Cmd {
 	case checked != nil && name == "ctrl+s" && checked.resp.Refused == nil:
 		return p.startPlan(checked)
 	case checked != nil:
-		return nil // the form again
+		return nil // the key closes the plan
 	case p.starting && name != "esc":
-		return nil // the form is as it was sent until the daemon has answered
+		return nil // the form keeps what was sent until the daemon has answered
 	case name == "esc":
 		p.left = true
 		return p.desk.Leave()
@@ -195,8 +196,7 @@ func (p *Page) Paste(text string) {
 // text returns the prompt.
 func (p *Page) text() string { return strings.TrimSpace(p.task.Text()) }
 
-// edit opens the prompt in the user's editor: first the file is made, then the editor has the
-// terminal, and then the file is read.
+// edit opens the prompt in the user's editor. Its command makes a file, which write gives to the editor.
 func (p *Page) edit() tea.Cmd {
 	if term.Editor(p.desk.Env) == "" {
 		return p.problemIs("no editor is known: set EDITOR, such as EDITOR=vi")
@@ -212,6 +212,7 @@ func (p *Page) edit() tea.Cmd {
 	}
 }
 
+// write gives the terminal to the editor with a file, and reads the file when the editor ends.
 func (p *Page) write(path string) tea.Cmd {
 	cmd := term.EditorCommand(p.desk.Ctx, p.desk.Env, path, 0)
 	cmd.Dir = p.desk.Dir
@@ -248,14 +249,14 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		if msg.err != nil {
 			return p.failed(msg.err)
 		}
-		if p.text() == msg.task { // else the user writes the next one by now
+		if p.text() == msg.task { // else the user is writing the next prompt
 			p.clear()
 		}
-		went := tea.Cmd(nil)
+		var visit tea.Cmd
 		if !p.left && p.opened == msg.opened {
-			went = p.desk.Go(msg.run.ID)
+			visit = p.desk.Go(msg.run.ID)
 		}
-		return tea.Batch(went, p.desk.Say(msg.run.Ref()+" started"))
+		return tea.Batch(visit, p.desk.Say(msg.run.Ref()+" started"))
 	case checkedMsg:
 		return p.checked(&msg)
 	case begunMsg:
@@ -264,7 +265,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// problemIs shows what is wrong, below the rows.
+// problemIs shows a problem below the rows.
 func (p *Page) problemIs(text string) tea.Cmd {
 	p.problem = text
 	return nil

@@ -15,7 +15,7 @@ import (
 	"agency/internal/view"
 )
 
-// check is a plan as the daemon read it, which is shown before it starts.
+// check is a plan as the daemon read it. The form shows it before the session starts.
 type check struct {
 	req  api.StartSessionRequest
 	resp api.PlanSessionResponse
@@ -34,7 +34,7 @@ type (
 	}
 )
 
-// checkPlan reads the plan that the form names, and starts nothing.
+// checkPlan has the daemon read the plan that the form names, without a start.
 func (p *Page) checkPlan() tea.Cmd {
 	for _, row := range []int{prompt, preset, runner, sandbox} {
 		if row == prompt && p.text() != "" || row != prompt && p.value(row) != "" {
@@ -54,7 +54,7 @@ func (p *Page) checkPlan() tea.Cmd {
 	}
 }
 
-// checked shows what the plan would do. A key that the user then presses for it starts it.
+// checked shows the plan that the daemon has read. The next key starts the session or goes back.
 func (p *Page) checked(msg *checkedMsg) tea.Cmd {
 	p.starting = false
 	if msg.err != nil {
@@ -77,20 +77,21 @@ func (p *Page) startPlan(c *check) tea.Cmd {
 	}
 }
 
+// begun shows the sessions when the session has started.
 func (p *Page) begun(msg *begunMsg) tea.Cmd {
 	p.starting, p.check = false, nil
 	if msg.err != nil {
 		return p.failed(msg.err)
 	}
 	p.clear()
-	went := tea.Cmd(nil)
+	var visit tea.Cmd
 	if !p.left && p.opened == msg.opened {
-		went = p.desk.Open(session.New(p.desk))
+		visit = p.desk.Open(session.New(p.desk))
 	}
-	return tea.Batch(went, p.desk.Say(session.Name(&msg.session)+" started"))
+	return tea.Batch(visit, p.desk.Say(session.Name(&msg.session)+" started"))
 }
 
-// draw returns the plan: why it cannot start, what in it has no effect, and its agents by wave.
+// draw returns the plan: why it cannot start, the warnings about it, and its agents by wave.
 func (c *check) draw(width int) []cell.Line {
 	plan := &c.resp.Plan
 	lines := []cell.Line{cell.Of(cell.Bold, "  plan "+plan.Name).Add(cell.Plain, fmt.Sprintf("  %s, at most %d at once, on failure %s", page.Count(len(plan.Agents), "agent", "agents"), plan.MaxParallel, plan.OnFailure))}
@@ -126,7 +127,7 @@ func (c *check) agent(i int) cell.Line {
 	return line
 }
 
-// failed shows an error and its way out: in the form, and also where the user is by now.
+// failed shows an error and its hint in the form and, if the user has left the form, in the last row.
 func (p *Page) failed(err error) tea.Cmd {
 	if p.left {
 		_ = p.problemIs(agency.AsError(err).Message)

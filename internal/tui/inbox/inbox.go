@@ -1,4 +1,4 @@
-// Package inbox is the screen of what waits for the user to read it: alerts and messages.
+// Package inbox is the screen with the alerts and messages that wait for the user.
 package inbox
 
 import (
@@ -29,7 +29,7 @@ type Page struct {
 	pane   page.Pane
 }
 
-// item is an alert or a message.
+// item is an alert or a message. The zero item is neither.
 type item struct {
 	alert   *api.Alert
 	message *agency.Message
@@ -85,6 +85,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// chosen returns the item at the cursor.
 func (p *Page) chosen() item {
 	if p.cursor.At >= len(p.items) {
 		return item{}
@@ -92,6 +93,7 @@ func (p *Page) chosen() item {
 	return p.items[p.cursor.At]
 }
 
+// id returns the id of the alert or the message.
 func (it item) id() string {
 	switch {
 	case it.alert != nil:
@@ -103,7 +105,7 @@ func (it item) id() string {
 	}
 }
 
-// run returns the run that the item is about.
+// run returns the run that the alert is about, or that wrote the message.
 func (it item) run() agency.RunID {
 	switch {
 	case it.alert != nil:
@@ -115,6 +117,7 @@ func (it item) run() agency.RunID {
 	}
 }
 
+// acknowledge acknowledges the item at the cursor.
 func (p *Page) acknowledge() tea.Cmd {
 	if it := p.chosen(); it.id() != "" {
 		return p.ack([]item{it})
@@ -122,7 +125,7 @@ func (p *Page) acknowledge() tea.Cmd {
 	return p.desk.Say("there is nothing to acknowledge")
 }
 
-// acknowledgeAll acknowledges what is in the inbox at the time of the question.
+// acknowledgeAll acknowledges, after a y, the items that the inbox has at the time of the question.
 func (p *Page) acknowledgeAll() tea.Cmd {
 	items := p.items
 	if len(items) == 0 {
@@ -131,6 +134,7 @@ func (p *Page) acknowledgeAll() tea.Cmd {
 	return p.desk.Confirm(fmt.Sprintf("acknowledge all %d?", len(items)), func() tea.Cmd { return p.ack(items) })
 }
 
+// ack acknowledges items.
 func (p *Page) ack(items []item) tea.Cmd {
 	d, alerts, messages := &p.desk.Daemon, []string{}, []string{}
 	for _, it := range items {
@@ -154,6 +158,7 @@ func (p *Page) ack(items []item) tea.Cmd {
 	})
 }
 
+// snooze snoozes the alert at the cursor.
 func (p *Page) snooze() tea.Cmd {
 	it, d := p.chosen(), &p.desk.Daemon
 	if it.alert == nil {
@@ -165,6 +170,7 @@ func (p *Page) snooze() tea.Cmd {
 	})
 }
 
+// visit goes to the run or the session of the item at the cursor.
 func (p *Page) visit() tea.Cmd {
 	it := p.chosen()
 	switch run := it.run(); {
@@ -203,7 +209,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	return page.Fill(append(lines, p.pane.Draw(page.Text{Of: it.id(), Lines: p.text(it, width)}, width, height-rows)...), width, height)
 }
 
-// text returns all that an item says, and below it the command that deals with an alert.
+// text returns the whole text of an item, and below it the facts about the item.
 func (p *Page) text(it item, width int) []cell.Line {
 	ago := func(at time.Time) string { return page.Ago(p.desk.Now().Sub(at)) }
 	said, facts := "", []cell.Line{}
@@ -218,6 +224,7 @@ func (p *Page) text(it item, width int) []cell.Line {
 	return append(append(cell.Wrap(cell.Plain, said, 1, width, 0), cell.Of(cell.Plain, "")), facts...)
 }
 
+// row returns the row of an item.
 func (p *Page) row(i int) cell.Line {
 	it := p.items[i]
 	if it.alert != nil {

@@ -10,9 +10,9 @@ import (
 	"agency/internal/view"
 )
 
-// Matches reports whether a filter shows a run. All words of the filter must match: s:WORD the
-// status or the group, t:WORD a tag, r:WORD the repository, and any other word the name, of which it
-// has letters in their order, or a part of the summary.
+// Matches reports whether a filter shows a run. All words of the filter must match: s:WORD a part of the
+// status or the beginning of the group, t:WORD the beginning of a tag, r:WORD a part of the name of the
+// repository, and any other word letters of the name in their order, or a part of the summary.
 func Matches(filter string, r *api.Run) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
 		kind, rest, ok := strings.Cut(word, ":")

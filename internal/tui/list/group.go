@@ -17,13 +17,13 @@ const (
 	ByNeed By = iota // how much they need a user
 	ByRepository
 	BySession
-	ByTag // the first of a run's tags that is not its type, by the alphabet
+	ByTag // the first tag of the run, by the alphabet, that is not its type
 )
 
-// Next returns what comes after it, around the end.
+// Next returns the criterion after this one, around the end.
 func (b By) Next() By { return (b + 1) % (ByTag + 1) }
 
-// String returns what it is, in words.
+// String returns the criterion in words.
 func (b By) String() string { return [...]string{"need", "repository", "session", "tag"}[b] }
 
 // title returns the title of the group of a run. It is untrusted text.
@@ -43,7 +43,7 @@ func (b By) title(r *api.Run) string {
 	}
 }
 
-// key returns what tells the group of a run from others; empty for a run that has none.
+// key returns what identifies the group of a run; empty for a run without one.
 func (b By) key(r *api.Run) string {
 	switch {
 	case b == ByNeed:
@@ -59,8 +59,8 @@ func (b By) key(r *api.Run) string {
 	}
 }
 
-// tag returns the tag that a run is grouped by. Every run has its type for a tag too, which groups
-// nothing.
+// tag returns the tag that a run is grouped by; empty if it has none. The type of a run is one of its tags
+// too, and does not count.
 func tag(r *api.Run) string {
 	tags := slices.DeleteFunc(slices.Sorted(slices.Values(r.Tags)), func(tag string) bool { return tag == r.Type })
 	if len(tags) == 0 {
@@ -69,8 +69,8 @@ func tag(r *api.Run) string {
 	return tags[0]
 }
 
-// compare returns a negative number when a comes before b in the list: by the name of its group, those
-// without one last, and in a group by how much it needs a user.
+// compare returns a negative number when x comes before y in the list. Groups are in the order of their
+// titles, runs without a group come last, and in a group the runs that need a user most come first.
 func (b By) compare(x, y *api.Run) int {
 	if b == ByNeed {
 		return view.Compare(x, y)

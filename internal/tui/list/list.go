@@ -18,17 +18,17 @@ import (
 
 // List is a list of runs with a cursor and marks.
 type List struct {
-	runs   []*api.Run // by how much they need a user, or by group and then so
+	runs   []*api.Run // in the order of by, also those that the filter hides
 	by     By
 	filter string
-	rows   []row // what is shown, the titles of groups too
-	at     int   // the row of the cursor; -1 when there are no runs
-	chosen agency.RunID
+	rows   []row        // the runs that the filter shows, below the titles of their groups
+	at     int          // the row of the cursor; -1 when no run is shown
+	chosen agency.RunID // the run at the cursor
 	marked map[agency.RunID]bool
 	top    int  // the first visible row
 	height int  // how many rows are visible
 	repos  bool // the runs are of more than one repository
-	widest int  // of the names
+	widest int  // the width of the widest name
 }
 
 // row is a run, or the title of a group when run is -1.
@@ -36,18 +36,17 @@ type row struct {
 	run   int
 	key   string // of the group
 	title string
-	count int
+	count int // how many runs the group shows
 	needs int // how many of them need a user
 }
 
-// unseen is the height of a list that was not drawn yet: all of it is visible.
+// unseen is the height of a list before it is drawn: all rows count as visible.
 const unseen = 1 << 20
 
 // New returns an empty list.
 func New() *List { return &List{at: -1, marked: map[agency.RunID]bool{}, height: unseen} }
 
-// Set replaces the runs. The cursor stays on its run; when that is gone, it goes to the one in its
-// place.
+// Set replaces the runs. The cursor stays on its run or, when that is gone, goes to the run in its place.
 func (l *List) Set(runs []api.Run) {
 	all := make([]*api.Run, len(runs))
 	for i := range runs {
@@ -56,7 +55,7 @@ func (l *List) Set(runs []api.Run) {
 	l.set(all)
 }
 
-// Update replaces the runs with these ids: those that are not in runs are gone.
+// Update replaces the runs with these ids by runs. A run with one of the ids that is not in runs is gone.
 func (l *List) Update(ids []agency.RunID, runs []api.Run) {
 	changed := make(map[agency.RunID]*api.Run, len(ids))
 	for _, id := range ids {
@@ -84,6 +83,7 @@ func (l *List) Update(ids []agency.RunID, runs []api.Run) {
 	l.set(all)
 }
 
+// set replaces the runs, and drops the marks of those that are gone.
 func (l *List) set(runs []*api.Run) {
 	l.runs = runs
 	there := map[agency.RunID]bool{}
@@ -101,13 +101,13 @@ func (l *List) set(runs []*api.Run) {
 	l.sort()
 }
 
-// sort orders the runs and makes the rows.
+// sort sorts the runs and makes the rows.
 func (l *List) sort() {
 	slices.SortStableFunc(l.runs, l.by.compare)
 	l.arrange()
 }
 
-// Group groups the runs by something else.
+// Group groups the runs by another criterion.
 func (l *List) Group(by By) {
 	l.by = by
 	l.sort()
@@ -125,8 +125,8 @@ func (l *List) Filter(filter string) {
 // Filtered returns the present filter.
 func (l *List) Filtered() string { return l.filter }
 
-// arrange makes the rows. The row of the cursor stays where it is on the screen, unless the list is
-// at its top: there new rows are seen.
+// arrange makes the rows. The row of the cursor stays where it is on the screen, unless the list shows its
+// first row: then the user sees new rows at the top.
 func (l *List) arrange() {
 	was, line := l.at, l.at-l.top
 	l.rows, l.at = l.rows[:0], -1
@@ -156,7 +156,7 @@ func (l *List) arrange() {
 	l.scroll()
 }
 
-// nearest returns the row of a run at a row or near to it; -1 when there is none.
+// nearest returns the row of a run at or near a row; -1 when there is none.
 func (l *List) nearest(at int) int {
 	at = min(max(at, 0), len(l.rows)-1)
 	if at >= 0 && l.rows[at].run < 0 {
@@ -165,6 +165,7 @@ func (l *List) nearest(at int) int {
 	return at
 }
 
+// choose moves the cursor to a row.
 func (l *List) choose(at int) {
 	l.at, l.chosen = at, ""
 	if at >= 0 {
@@ -205,7 +206,7 @@ func (l *List) Move(by int) {
 	l.choose(at)
 }
 
-// Page moves the cursor by a part of what is visible: 1 is half of it down.
+// Page moves the cursor by halves of the visible rows.
 func (l *List) Page(by int) { l.Move(by * max(l.height/2, 1)) }
 
 // End moves the cursor to the first run, or to the last one.
@@ -217,11 +218,11 @@ func (l *List) End(last bool) {
 	}
 }
 
-// wants reports whether a run needs the user, and the user did not put it off.
+// wants reports whether a run needs the user and is not snoozed.
 func wants(r *api.Run) bool { return r.NeedsYou() && r.SnoozedUntil == nil }
 
-// Next moves the cursor to the next run that needs the user, around the end, or to the one before.
-// It reports whether one is shown.
+// Next moves the cursor to the next run that needs the user, around the end, or with -1 to the one before.
+// It reports whether there is one that the filter shows.
 func (l *List) Next(step int) bool {
 	for i := 1; i <= len(l.rows); i++ {
 		at := ((l.at+i*step)%len(l.rows) + len(l.rows)) % len(l.rows)
@@ -233,8 +234,8 @@ func (l *List) Next(step int) bool {
 	return false
 }
 
-// Needs returns how many runs need the user, how many of them the filter hides, and the place of the
-// run at the cursor among those that it shows, from 1; 0 when that run needs nothing.
+// Needs returns how many runs need the user, how many of them the filter hides, and the place of the run at
+// the cursor among the others, from 1. The place is 0 when that run does not need the user.
 func (l *List) Needs() (all, hidden, place int) {
 	shown := 0
 	for _, r := range l.runs {
@@ -261,7 +262,7 @@ func (l *List) Go(id agency.RunID) bool {
 	return i >= 0
 }
 
-// Names returns what users call the runs, by their ids.
+// Names returns the names of the runs by their ids.
 func (l *List) Names() map[string]string {
 	names := make(map[string]string, len(l.runs))
 	for i := range l.runs {
@@ -306,7 +307,7 @@ func (l *List) Chosen() *api.Run {
 	return l.runs[l.rows[l.at].run]
 }
 
-// Mark marks the run at the cursor or takes the mark away, and goes to the next.
+// Mark marks the run at the cursor or takes its mark away, and moves the cursor to the next run.
 func (l *List) Mark() {
 	if l.at < 0 {
 		return
@@ -346,7 +347,7 @@ func (l *List) shown() int {
 	return shown
 }
 
-// Unmark takes the marks of runs away, or all of them without any.
+// Unmark takes the marks of runs away. Without runs it takes all marks away.
 func (l *List) Unmark(runs ...agency.RunID) {
 	if len(runs) == 0 {
 		clear(l.marked)
@@ -417,6 +418,7 @@ func (l *List) Draw(width, height int, now time.Time) []cell.Line {
 	return lines
 }
 
+// title returns the row with the title of a group.
 func (l *List) title(r *row, width int) cell.Line {
 	style := cell.With(cell.Dim, "b")
 	if r.needs > 0 {
@@ -426,23 +428,24 @@ func (l *List) title(r *row, width int) cell.Line {
 	if r.needs > 0 && l.by != ByNeed {
 		line = line.Add(cell.Coloured(view.Yellow), fmt.Sprintf("  ◐%d", r.needs))
 	}
-	if l.by == ByRepository { // another can have the same name
+	if l.by == ByRepository { // another repository can have the same name
 		line = line.Add(cell.Dim, "  "+filepath.Dir(r.key))
 	}
 	return line.Fit(width)
 }
 
-// The columns of a run, and how wide a list is that has the optional ones.
+// The widths of the columns of a run, and of a list with the optional columns.
 const (
 	leastName    = 8
 	nameColumns  = 26
 	repoColumns  = 12
 	ageColumns   = 4
 	tokenColumns = 5
-	someRoom     = 50 // for the repository and the size of the changes
-	muchRoom     = 68 // for the tokens too
+	someRoom     = 50 // the list has the repository and the size of the changes
+	muchRoom     = 68 // it has the tokens too
 )
 
+// run returns the row of a run.
 func (l *List) run(at, width int, now time.Time) cell.Line {
 	r := l.runs[l.rows[at].run]
 	lead := " "
@@ -475,7 +478,7 @@ func (l *List) run(at, width int, now time.Time) cell.Line {
 	return line
 }
 
-// says returns what a run does in its own words, or else its status.
+// says returns the summary of a run, or else its status.
 func says(r *api.Run) string {
 	if text := term.SafeLine(view.Summary(r)); text != "" {
 		return text

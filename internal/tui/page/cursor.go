@@ -6,20 +6,20 @@ import (
 	"agency/internal/tui/cell"
 )
 
-// Cursor is a place in a list of rows.
+// Cursor is a place in a list of rows, which a page draws.
 type Cursor struct {
-	At       int
+	At       int  // the row
 	Height   int  // how many rows are visible
 	Inactive bool // the keys move another cursor
 
-	top int
+	top int // the first visible row
 }
 
-// Keep keeps the cursor inside a list of so many rows.
+// Keep keeps the cursor in a list with a number of rows.
 func (c *Cursor) Keep(rows int) { c.At = min(max(c.At, 0), max(rows-1, 0)) }
 
-// MoveKeys returns the keys that move the cursor that now returns, in its list of so many rows;
-// moved, if it is not nil, follows each.
+// MoveKeys returns the keys that move a cursor. now returns that cursor and how many rows its list has. moved,
+// if it is not nil, is called after each move.
 func MoveKeys(group, noun string, now func() (c *Cursor, rows int), moved func(string) tea.Cmd) []Binding {
 	to := func(at func(c *Cursor, rows int) int) func(string) tea.Cmd {
 		return func(key string) tea.Cmd {
@@ -60,8 +60,8 @@ func (c *Cursor) Draw(width, height, rows int, draw func(i int) cell.Line) []cel
 	return Fill(lines, width, height)
 }
 
-// Row returns a row of the list as it is drawn: reversed at the cursor, and only bold there while
-// the keys move another one.
+// Row returns a row of the list. The row of the cursor is reversed or, while the keys move another cursor,
+// bold.
 func (c *Cursor) Row(i int, line cell.Line, width int) cell.Line {
 	switch {
 	case i != c.At:

@@ -11,7 +11,7 @@ import (
 // FollowAgain is how long to wait before following the events of a daemon that cannot be reached.
 const FollowAgain = 2 * time.Second
 
-// Daemon is what the dashboard asks of the daemon: the operations of the api, each a function.
+// Daemon has the operations of the api that the dashboard uses, each as a function.
 type Daemon struct {
 	ListRuns        func(context.Context, api.ListRunsRequest) (api.ListRunsResponse, error)
 	ShowScreen      func(context.Context, api.ShowScreenRequest) (api.ShowScreenResponse, error)
@@ -57,7 +57,7 @@ type Daemon struct {
 	Follow func(ctx context.Context, changed func(Change), again func()) error
 }
 
-// QueueOf returns the queue of an entry.
+// QueueOf returns the queue of an entry; the zero queue if the response has none.
 func QueueOf(resp *api.QueueResponse, e *agency.QueueEntry) agency.Queue {
 	for _, q := range resp.Queues {
 		if q.Repo == e.Repo && q.Target == e.Target {
@@ -67,7 +67,7 @@ func QueueOf(resp *api.QueueResponse, e *agency.QueueEntry) agency.Queue {
 	return agency.Queue{}
 }
 
-// PauseQueueOf pauses the landing queue of an entry, or has it continue.
+// PauseQueueOf pauses the landing queue of an entry or, with resume, continues it.
 func (d *Daemon) PauseQueueOf(ctx context.Context, e *agency.QueueEntry, resume bool, env []string, config string) error {
 	resp, err := d.ListRuns(ctx, api.ListRunsRequest{RunIDs: []agency.RunID{e.RunID}})
 	switch {
@@ -80,13 +80,13 @@ func (d *Daemon) PauseQueueOf(ctx context.Context, e *agency.QueueEntry, resume 
 	return err
 }
 
-// Change is what an event is about.
+// Change tells what has changed at the daemon.
 type Change struct {
 	Run agency.RunID // empty for an event about no run, such as a message to the user
 	All bool         // anything may have changed
 }
 
-// DaemonOf returns the operations by a client.
+// DaemonOf returns the operations of a client.
 func DaemonOf(c *api.Client) Daemon {
 	return Daemon{
 		ListRuns: asks(c, api.ListRuns), ShowScreen: asks(c, api.ShowScreen), AnswerRun: asks(c, api.AnswerRun),
@@ -106,11 +106,12 @@ func DaemonOf(c *api.Client) Daemon {
 	}
 }
 
+// asks returns an operation of a client.
 func asks[Req, Resp any](c *api.Client, op api.Operation[Req, Resp]) func(context.Context, Req) (Resp, error) {
 	return func(ctx context.Context, req Req) (Resp, error) { return api.Call(ctx, c, op, req) }
 }
 
-// follow is Daemon.Follow by a client.
+// follow is Daemon.Follow for a client.
 func follow(ctx context.Context, c *api.Client, changed func(Change), again func()) error {
 	last, err := api.Call(ctx, c, api.ListEvents, api.ListEventsRequest{Limit: 1})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"agency"
 )
 
-// Keymap holds the keys that the user chose for what the bindings of these names do, in place of
-// their own. No keys means that only the palette does it.
+// Keymap holds the keys that the user chose for bindings, by their names. They replace the keys of the program.
+// A binding without keys is in the palette alone.
 type Keymap map[string][]string
 
-// NewKeymap reads the keys as users write them: "x", "ctrl-x", "f5", "pgdown".
+// NewKeymap returns the keymap for keys as users write them: "x", "ctrl-x", "f5", "pgdown".
 func NewKeymap(chosen map[string][]string) (Keymap, error) {
 	k := Keymap{}
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
@@ -30,6 +30,7 @@ func NewKeymap(chosen map[string][]string) (Keymap, error) {
 	return k, nil
 }
 
+// keysError returns an error about the keys in the configuration.
 func keysError(format string, args ...any) *agency.Error {
 	return agency.Errorf(agency.CodeConfigInvalid, format, args...)
 }
@@ -40,7 +41,7 @@ var namedKeys = []string{
 	"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f11", "f12",
 }
 
-// readKey returns bubbletea's name of a key.
+// readKey returns the name that bubbletea has for a key, and reports whether it is a key.
 func readKey(text string) (string, bool) {
 	rest, held := text, ""
 	for _, with := range []string{"ctrl", "alt", "shift"} { // in the order of bubbletea
@@ -67,7 +68,7 @@ func ShowKey(key string) string {
 	return strings.ReplaceAll(key[:at], "+", "-") + "-" + key[at+1:]
 }
 
-// Apply returns a table of keys with those that the user chose.
+// Apply returns a table with the keys that the user chose.
 func (k Keymap) Apply(table []Binding) []Binding {
 	if len(k) == 0 {
 		return table
@@ -85,11 +86,11 @@ func (k Keymap) Apply(table []Binding) []Binding {
 	return table
 }
 
-// reserved are the keys that every program on a terminal has.
+// reserved are keys with the same meaning in every program on a terminal.
 var reserved = []string{"ctrl+c", "ctrl+z"}
 
-// Check returns an error about a name that no binding of the tables has, and about a key of the user
-// that would do two things on one screen. Each table is that of a screen.
+// Check returns an error if no binding has a name of the keymap, or if a chosen key would do two things on one
+// screen. Each screen has one of the tables.
 func (k Keymap) Check(tables ...[]Binding) error {
 	known := map[string]bool{}
 	for _, table := range tables {
@@ -116,7 +117,7 @@ func (k Keymap) Check(tables ...[]Binding) error {
 	return nil
 }
 
-// clash returns an error if a key of the user is one of another binding in the table too.
+// clash returns an error if another binding of the table has a chosen key too.
 func (k Keymap) clash(table []Binding) error {
 	for i := range table {
 		if _, chosen := k[table[i].Name]; !chosen {

@@ -2,18 +2,18 @@ package page
 
 import "agency"
 
-// NewRun is what a user says of a run that is to start. What is empty is as configured.
+// NewRun has what the user typed about a new run. An empty field stands for the configured value.
 type NewRun struct {
 	Task    string
 	Repo    string // a folder in the repository
 	Name    string
 	Preset  string
-	Runner  string // as users write it
+	Runner  string // a kind, or the name of a custom one
 	Base    string // a branch or commit
 	Sandbox string
 }
 
-// SandboxLevels returns what Sandbox can be.
+// SandboxLevels returns the values that Sandbox can have.
 func SandboxLevels() []string {
 	levels := []string{}
 	for _, level := range agency.SandboxLevels() {

@@ -1,5 +1,5 @@
-// Package page is what the screens of the dashboard have in common: the table of keys that each of
-// them is, and what a screen gets from the dashboard.
+// Package page has what the screens of the dashboard share: the interface of a screen with its table of keys,
+// and what a screen gets from the dashboard.
 package page
 
 import (
@@ -16,22 +16,21 @@ import (
 	"agency/internal/tui/cell"
 )
 
-// Binding is a row of a table of keys: what a key does, in the footer, in the help, in the palette
-// and in docs/tui.md.
+// Binding is a row of a table of keys. The footer, the help, the palette and docs/tui.md show it.
 type Binding struct {
-	Name  string   // by which users give it keys of their own; empty if they cannot
+	Name  string   // in the configuration, where users can choose other keys; empty if they cannot
 	Keys  []string // as bubbletea names them
-	Shown string   // as users read them
-	Does  string   // in the help
-	Short string   // in the footer; empty keeps it out
-	Group string
+	Shown string   // the keys as users read them
+	Does  string   // what the keys do, in the help
+	Short string   // the same in the footer; empty for a binding that is not there
+	Group string   // of the help
 	Act   func(key string) tea.Cmd
 }
 
-// Has reports whether a key is one of the binding's.
+// Has reports whether a key is one of the keys of the binding.
 func (b *Binding) Has(key string) bool { return slices.Contains(b.Keys, key) }
 
-// Do returns an action without a key and without a command.
+// Do returns an action that does not depend on the key and needs no command.
 func Do(act func()) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		act()
@@ -44,24 +43,24 @@ func Run(act func() tea.Cmd) func(string) tea.Cmd {
 	return func(string) tea.Cmd { return act() }
 }
 
-// Page is a screen in place of the list of runs.
+// Page is a screen: the list of runs, or what is shown in its place.
 type Page interface {
 	Title() string
 	Bindings() []Binding
-	// Open returns the command that reads what is shown.
+	// Open returns the command that reads what the page shows.
 	Open() tea.Cmd
-	// Changed returns the command that reads it again after a change at the daemon, or nil.
+	// Changed returns the command that reads the same again after a change at the daemon, or nil.
 	Changed() tea.Cmd
 	// Update handles a message, which may be for another page.
 	Update(msg tea.Msg) tea.Cmd
 	Draw(width, height int) []cell.Line
-	// Typing returns the row on which the user types, or nil; then all keys go to Type.
+	// Typing returns the row on which the user types, or nil. Unless it is nil, all keys go to Type.
 	Typing(width int) cell.Line
 	Type(key tea.KeyPressMsg) tea.Cmd
 	Paste(text string)
 }
 
-// Quiet is the part of a page on which nothing is typed.
+// Quiet is embedded in a page on which the user does not type.
 type Quiet struct{}
 
 // Typing implements Page.
@@ -86,34 +85,46 @@ type Desk struct {
 	Runners []string        // that the user can name
 	Presets []string        // of the configuration
 	Repos   func() []string // of the runs of the list, by the alphabet
-	Say     func(text string) tea.Cmd
-	Begin   func(id int, does string) int // shows in the first row what is being done, until an Acted ends it; id is 0, or what it returned before
-	Fail    func(err error) tea.Cmd
+	// Say shows a text in the last row for a while.
+	Say func(text string) tea.Cmd
+	// Fail shows an error in the last row until the user presses a key.
+	Fail func(err error) tea.Cmd
+	// Confirm asks a question in the last row, and calls do after a y.
 	Confirm func(text string, do func() tea.Cmd) tea.Cmd
-	Later   func(d time.Duration, msg tea.Msg) tea.Cmd // ends as a message after a time
-	Open    func(p Page) tea.Cmd                       // shows a page in place of the list
-	Leave   func() tea.Cmd
-	Go      func(run agency.RunID) tea.Cmd                            // leaves the page for a run of the list
-	Name    func(run string) string                                   // what users call a run of the list, by its id
-	Exec    func(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd // gives the terminal to a program until it ends
-	Key     func(name string) string                                  // the first key of what a binding of the list does
+	// Begin shows in the first row what is being done, until an Acted with the returned id. id is 0 for
+	// something new, and else what Begin returned before.
+	Begin func(id int, does string) int
+	// Later returns the command that ends as a message after a time.
+	Later func(d time.Duration, msg tea.Msg) tea.Cmd
+	// Open shows a page in place of the list.
+	Open func(p Page) tea.Cmd
+	// Leave goes back to the list.
+	Leave func() tea.Cmd
+	// Go goes back to the list, and moves its cursor to a run.
+	Go func(run agency.RunID) tea.Cmd
+	// Name returns the name of a run of the list by its id, or the id.
+	Name func(run string) string
+	// Exec gives the terminal to a program until it ends.
+	Exec func(cmd *exec.Cmd, done func(err error) tea.Msg) tea.Cmd
+	// Key returns the first key of a binding of the list, by its name.
+	Key func(name string) string
 }
 
-// Acted is what an action ends as: a text for the last row, or an error.
+// Acted is the message that ends an action, with a text for the last row or an error.
 type Acted struct {
 	Text string
 	Err  error
 	ID   int // of Begin; 0 without one
 }
 
-// Act runs an action in a command, and says what came of it.
+// Act returns the command that does an action. does and done are the texts while and after it.
 func (d *Desk) Act(does, done string, act func(ctx context.Context) error) tea.Cmd {
 	id := d.Begin(0, does)
 	return func() tea.Msg { return Acted{Text: done, Err: act(d.Ctx), ID: id} }
 }
 
-// Finder returns what reports whether a text has a sought one in it. Capital letters count only in a
-// sought text that has some.
+// Finder returns a function that reports whether a text contains the sought one. Capital letters count only in
+// a sought text that has some.
 func Finder(sought string) func(text string) bool {
 	if strings.ToLower(sought) != sought {
 		return func(text string) bool { return strings.Contains(text, sought) }
@@ -158,7 +169,8 @@ func Fill(lines []cell.Line, width, height int) []cell.Line {
 	return lines
 }
 
-// Scroll returns the first of the visible rows so that the row of the cursor is one of them.
+// Scroll returns the first visible row. It is top or, if the cursor at the row at would not be visible then, the
+// nearest row with which it is.
 func Scroll(top, at, height, rows int) int {
 	top = min(top, at)
 	top = max(top, at-height+1)

@@ -11,9 +11,9 @@ import (
 
 // Text is what a pane shows.
 type Text struct {
-	Of       string // identifies the text: the pane scrolls to the top when it changes
+	Of       string // identifies the text: if it changes, the pane scrolls to the top
 	Lines    []cell.Line
-	From, To int // the rows from From to before To stay visible, as far as there is room
+	From, To int // the rows from From to before To stay visible as far as possible
 }
 
 // Pane is the part of a page below its list, with a text that scrolls.
@@ -33,7 +33,7 @@ func (p *Pane) Keys(group string) []Binding {
 	}
 }
 
-// Draw returns a rule, which says what part of the text is visible, and that part.
+// Draw returns a rule, which tells what part of the text is visible, and that part.
 func (p *Pane) Draw(text Text, width, height int) []cell.Line {
 	if height < 1 {
 		return nil

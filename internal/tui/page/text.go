@@ -10,10 +10,10 @@ import (
 	"agency/internal/view"
 )
 
-// factIndent is where the texts of facts begin.
+// factIndent is the column in which the texts of facts begin.
 const factIndent = 11
 
-// Fact returns a name and behind it a text, wrapped to the width; no rows for an empty text.
+// Fact returns a name and, after it, a text that is wrapped to the width; no rows for an empty text.
 func Fact(name, text string, width int) []cell.Line {
 	if text == "" {
 		return nil
@@ -31,7 +31,7 @@ func Ago(d time.Duration) string {
 	return view.Age(d) + " ago"
 }
 
-// Shorten returns a name cut in its middle to a width: names that are shown together often differ
+// Shorten returns a name that fits a width. It cuts the middle out, because names in one list often differ
 // only at their ends.
 func Shorten(name string, width int) string {
 	wide := term.Width(name)

@@ -1,4 +1,4 @@
-// Package palette is the list of all commands, of which a user chooses one by letters of its words.
+// Package palette is the list of all commands, from which the user chooses one by letters of its words.
 package palette
 
 import (
@@ -16,20 +16,20 @@ import (
 // Palette is a list of commands that shrinks while the user types.
 type Palette struct {
 	table []page.Binding
-	found []*page.Binding
+	found []*page.Binding // those with the letters that the user typed
 	field field.Field
-	at    int
-	top   int
+	at    int // the command at the cursor, in found
+	top   int // the first visible one
 }
 
-// New returns the palette of a table of keys. A key that stands for several commands is left out.
+// New returns the palette of a table of keys. It leaves out a binding whose keys do different things.
 func New(table []page.Binding) *Palette {
 	p := &Palette{table: table}
 	p.find()
 	return p
 }
 
-// Press handles a key. done reports that the palette closes, with the chosen command or none.
+// Press handles a key. If done is true, the palette closes, and chosen is the chosen command or nil.
 func (p *Palette) Press(key tea.KeyPressMsg) (chosen *page.Binding, done bool) {
 	switch key.String() {
 	case "esc":
@@ -56,8 +56,8 @@ func (p *Palette) Paste(text string) {
 	p.find()
 }
 
-// find chooses the commands that have the letters that were typed: first the one with this key or
-// name, so that :q quits, and then those with the words as they are.
+// find finds the commands with the letters that the user typed. The command with that key or name comes first,
+// so that :q quits, and then come those that contain the typed text.
 func (p *Palette) find() {
 	p.found, p.at = nil, 0
 	typed := strings.TrimSpace(p.field.Text())
@@ -79,7 +79,7 @@ func (p *Palette) find() {
 	p.found = append(append(p.found, worded...), loose...)
 }
 
-// Draw returns the commands that are found.
+// Draw returns the rows of the found commands.
 func (p *Palette) Draw(width, height int) []cell.Line {
 	lines := make([]cell.Line, 0, height)
 	p.top = page.Scroll(p.top, p.at, height, len(p.found))

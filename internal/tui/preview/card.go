@@ -11,10 +11,10 @@ import (
 	"agency/internal/view"
 )
 
-// Card returns what a run waits for, word for word, and the keys that answer it. They are dim while
-// they do nothing, because the request has only just appeared. whole reports whether all of it, with all
-// its options, is in so many rows and one for the keys. Nothing is returned for a run that waits for nothing. key returns the key of what a binding
-// does.
+// Card returns what a run waits for, word for word, and the keys that answer it; nothing if the run waits for
+// nothing. takes is false while the keys do nothing yet, because the request has only just appeared: then they
+// are dim. key returns the key of a binding by its name. The card has at most rows+1 rows, unless the keys alone
+// need more. whole reports whether it shows all of the request, with all its options.
 func Card(r *api.Run, options []string, takes bool, key func(name string) string, width, rows int) (card []cell.Line, whole bool) {
 	if !r.NeedsYou() {
 		return nil, true
@@ -42,7 +42,7 @@ func Card(r *api.Run, options []string, takes bool, key func(name string) string
 	return append(cell.Wrap(style, text, 1, width, room), keys...), whole
 }
 
-// keyRows returns keys with what each does, on as many rows as they need.
+// keyRows returns keys with what each does, in as many rows as they need.
 func keyRows(keys [][2]string, bright cell.Style, width int) []cell.Line {
 	rows := []cell.Line{cell.Of(cell.Plain, " ")}
 	for _, k := range keys {
@@ -77,11 +77,11 @@ func answers(r *api.Run, options []string, key func(name string) string) [][2]st
 	return append(keys, [2]string{key("reply"), "reply"})
 }
 
-// option is a numbered line of a dialog, behind its frame and cursor.
+// option matches a numbered line of a dialog, after its frame and cursor.
 var option = regexp.MustCompile(`^[\s│┃|❯›>*]*([1-9])[.)] (.+)$`)
 
-// Options returns the numbered options of the dialog that a screen shows, the last one when there
-// are several, without their descriptions.
+// Options returns the numbered options of the dialog that a screen shows, without their descriptions. If
+// there are several dialogs, they are those of the last one.
 func Options(s *agency.Screen) []string {
 	found := []string{}
 	for _, row := range s.Rows {
@@ -97,6 +97,7 @@ func Options(s *agency.Screen) []string {
 	return found
 }
 
+// label returns an option without its description, which follows two spaces.
 func label(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "  ")
 	return term.SafeLine(text)

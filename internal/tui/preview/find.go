@@ -7,8 +7,9 @@ import (
 	"agency/internal/tui/page"
 )
 
-// Find scrolls to the next row that has a text, from the first visible one on and around the end, and
-// reports whether there is one. The row stays marked until Forget, or until something else is shown.
+// Find scrolls to the next row with a text, and reports whether there is one. It begins after the row that was
+// found last, else at the first visible row, and continues around the end. The row stays marked until Forget,
+// or until the pane shows something else.
 func (p *Pane) Find(text string) bool {
 	has, rows, from := page.Finder(text), p.rows(), p.found
 	if from == 0 {
@@ -35,7 +36,7 @@ func (p *Pane) Forget() (found bool) {
 	return found
 }
 
-// Visible returns what is shown as text: the row that was found, or else all visible rows.
+// Visible returns the text of the row that was found, or else of all visible rows.
 func (p *Pane) Visible() string {
 	from, to := p.first(), min(p.first()+p.height, p.rows())
 	if p.found > 0 {
@@ -48,7 +49,7 @@ func (p *Pane) Visible() string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// rows returns how many rows there are, the visible ones and the others.
+// rows returns how many rows the pane has, visible or not.
 func (p *Pane) rows() int {
 	if p.Tab == Screen {
 		return len(p.Screen.Rows)

@@ -1,4 +1,4 @@
-// Package preview shows one run: what its terminal shows, what it asks, and texts about it.
+// Package preview draws what the pane shows of a run: its screen, its request, or a text about it.
 package preview
 
 import (
@@ -9,7 +9,7 @@ import (
 	"agency/internal/tui/cell"
 )
 
-// Tab is a view of a run.
+// Tab is what the pane shows of a run: its screen, or a text.
 type Tab int
 
 // The tabs, in their order.
@@ -36,15 +36,15 @@ func (t Tab) Next(step int) Tab {
 	return Tab(((int(t)+step)%n + n) % n)
 }
 
-// Pane is what is shown of the chosen run. Its texts are those of one run and one tab.
+// Pane shows the chosen run: its screen, or the text of another tab.
 type Pane struct {
-	Run    agency.RunID // whose screen or text it has; empty while nothing has come
+	Run    agency.RunID // the run whose screen or text the pane has; empty before the first has come
 	Tab    Tab
 	Screen agency.Screen
 	Text   []cell.Line
-	Scroll int // of a screen how many rows up from its end, of a text how many down from its top
+	Scroll int // how many rows a screen is scrolled up from its end, or a text down from its top
 
-	height int // as it was drawn last
+	height int // how many rows were drawn last
 	found  int // the row that was found, from 1; 0 when none was
 }
 
@@ -54,7 +54,7 @@ func (p *Pane) Show(id agency.RunID, s *agency.Screen) {
 		p.Scroll, p.found = 0, 0
 	}
 	if p.Scroll > 0 && p.Screen.Above > 0 && s.Above > 0 {
-		p.Scroll = max(p.Scroll+len(s.Rows)-len(p.Screen.Rows), 0) // what is read stays in its place
+		p.Scroll = max(p.Scroll+len(s.Rows)-len(p.Screen.Rows), 0) // the visible rows stay in their place
 	}
 	p.Run, p.Screen, p.Text = id, *s, nil
 }
@@ -65,13 +65,13 @@ func (p *Pane) ShowText(id agency.RunID, tab Tab, text []cell.Line) {
 	if p.Run != id || p.Tab != tab {
 		p.Scroll, p.found, atEnd = 0, 0, true
 	}
-	if tab == Log && atEnd { // what comes last is the news
+	if tab == Log && atEnd { // a log stays at its end, where new lines come
 		p.Scroll = max(len(text)-p.height, 0)
 	}
 	p.Run, p.Tab, p.Text, p.Screen = id, tab, text, agency.Screen{}
 }
 
-// Clear forgets what is shown, because another run or tab is.
+// Clear empties the pane for another run or tab.
 func (p *Pane) Clear(tab Tab) { *p = Pane{Tab: tab, height: p.height} }
 
 // ScrollBy scrolls by rows; up is negative.
@@ -109,8 +109,8 @@ func (p *Pane) Draw(width, height int) []cell.Line {
 	return lines
 }
 
-// screen returns the end of the screen, as it is where it has room. It is cut off at the right: a
-// viewer never changes the size of a terminal.
+// screen returns the rows of the screen, cut off at the right. The pane never changes the size of the
+// terminal that it shows.
 func (p *Pane) screen(width, height int) []cell.Line {
 	s := &p.Screen
 	p.ScrollBy(0)
@@ -130,7 +130,7 @@ func (p *Pane) screen(width, height int) []cell.Line {
 	return lines
 }
 
-// withCursor reverses the cell of a column.
+// withCursor returns a row with the cell of a column reversed.
 func withCursor(line cell.Line, column int) cell.Line {
 	if width := line.Width(); width <= column {
 		return line.Add(cell.Plain, strings.Repeat(" ", column-width)).Add(cell.Reversed, " ")
@@ -155,7 +155,8 @@ func withCursor(line cell.Line, column int) cell.Line {
 	return drawn
 }
 
-// Position returns where a scrolled pane is, in words; empty at the place where it begins.
+// Position returns the place of a scrolled pane in words; empty at the end of a screen, and for a text that
+// the pane shows whole.
 func (p *Pane) Position() string {
 	switch {
 	case p.Tab == Screen && p.Scroll > 0:

@@ -1,4 +1,4 @@
-// Package queue is the screen of the landing queues.
+// Package queue is the screen of the landing queues, each entry a row.
 package queue
 
 import (
@@ -74,6 +74,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// chosen returns the entry at the cursor; nil if there is none.
 func (p *Page) chosen() *api.QueueItem {
 	if p.cursor.At >= len(p.resp.Entries) {
 		return nil
@@ -81,7 +82,7 @@ func (p *Page) chosen() *api.QueueItem {
 	return &p.resp.Entries[p.cursor.At]
 }
 
-// change returns an action on the chosen entry.
+// change returns the action of a key that changes the chosen entry.
 func (p *Page) change(change, done string) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		e := p.chosen()
@@ -102,7 +103,7 @@ func (p *Page) change(change, done string) func(string) tea.Cmd {
 	}
 }
 
-// pause pauses the queue of the chosen entry, or has it continue.
+// pause pauses the queue of the chosen entry, or continues it.
 func (p *Page) pause() tea.Cmd {
 	item := p.chosen()
 	if item == nil {
@@ -118,6 +119,7 @@ func (p *Page) pause() tea.Cmd {
 	})
 }
 
+// visit goes to the run of the chosen entry.
 func (p *Page) visit() tea.Cmd {
 	if e := p.chosen(); e != nil {
 		return p.desk.Go(e.Entry.RunID)
@@ -155,7 +157,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	return page.Fill(append(lines, p.pane.Draw(text, width, height-rows)...), width, height)
 }
 
-// widths returns those of the columns of the runs and of the branches.
+// widths returns the widths of the columns for the runs and the branches.
 func (p *Page) widths(width int) (run, target int) {
 	for i := range p.resp.Entries {
 		e := &p.resp.Entries[i].Entry
@@ -164,6 +166,7 @@ func (p *Page) widths(width int) (run, target int) {
 	return min(run, max(width/4, 12)), min(target, max(width/6, 8))
 }
 
+// row returns the row of an entry.
 func (p *Page) row(i, run, target int) cell.Line {
 	e := &p.resp.Entries[i]
 	place := "-"
@@ -176,8 +179,10 @@ func (p *Page) row(i, run, target int) cell.Line {
 		Add(cell.Plain, "  "+e.Why)
 }
 
+// age returns how long ago something was.
 func (p *Page) age(at time.Time) string { return view.Age(p.desk.Now().Sub(at)) }
 
+// colour returns the colour of the state of an entry.
 func colour(e *agency.QueueEntry) view.Colour {
 	switch {
 	case e.State.Moving():
@@ -191,7 +196,7 @@ func colour(e *agency.QueueEntry) view.Colour {
 	}
 }
 
-// text returns where the chosen entry is, why it is there, and why its queue stands still.
+// text returns the facts about an entry: its state and why it has it, and why its queue stands still.
 func (p *Page) text(item *api.QueueItem, width int) []cell.Line {
 	e := &item.Entry
 	lines := []cell.Line{}

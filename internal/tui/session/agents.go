@@ -16,7 +16,7 @@ import (
 	"agency/internal/view"
 )
 
-// ordered returns agents as they are listed: those that need the user first, the complete ones last.
+// ordered returns agents in the order of the list: those that need the user first, the complete ones last.
 func ordered(agents []*api.SessionAgent) []*api.SessionAgent {
 	return slices.SortedStableFunc(slices.Values(agents), func(a, b *api.SessionAgent) int {
 		return cmp.Or(cmp.Compare(view.Urgency(a), view.Urgency(b)), done(a)-done(b))
@@ -31,8 +31,8 @@ func done(a *api.SessionAgent) int {
 	return 0
 }
 
-// list returns the agents, a row for each. The one at the cursor has all that is known of it below
-// its row; its rows are from first to before last.
+// list returns a row for each agent, and below the agent at the cursor the facts about it. Its rows are those
+// from first to before last.
 func (p *Page) list(width int) (lines []cell.Line, first, last int) {
 	name, status := 8, 8
 	for _, a := range p.agents {
@@ -56,8 +56,8 @@ func (p *Page) list(width int) (lines []cell.Line, first, last int) {
 	return lines, first, last
 }
 
-// agentRow returns the row of an agent: how long it took, and what it says or waits for and leaves;
-// of a complete one first what it leaves.
+// agentRow returns the row of an agent: its status, how long it took, its note, its result and where it lands.
+// For a complete agent, the note comes last.
 func (p *Page) agentRow(a *api.SessionAgent, name, status int) cell.Line {
 	mark, lasted := view.AgentMark(a), ""
 	if a.StartedAt != nil {
@@ -78,7 +78,7 @@ func (p *Page) agentRow(a *api.SessionAgent, name, status int) cell.Line {
 	return line
 }
 
-// note returns what an agent says, or what it waits for.
+// note returns the note about an agent, or what the agent waits for.
 func note(a *api.SessionAgent) string {
 	switch said := view.AgentNote(a); {
 	case said != "" || a.Status != agency.AgentQueued:
@@ -92,9 +92,10 @@ func note(a *api.SessionAgent) string {
 	}
 }
 
+// after returns the agents that an agent comes after.
 func after(a *api.SessionAgent) string { return "after " + strings.Join(a.After, ", ") }
 
-// result returns what an agent leaves, in words.
+// result returns the result of an agent in words.
 func result(a *api.SessionAgent) string {
 	r := a.Result
 	switch {
@@ -112,7 +113,7 @@ func result(a *api.SessionAgent) string {
 	return text
 }
 
-// landing returns where the work of an agent has landed, or what keeps it from landing.
+// landing returns where the work of an agent has landed, or its state on the way there.
 func landing(a *api.SessionAgent) string {
 	l := a.Landed
 	switch {
@@ -129,7 +130,7 @@ func landing(a *api.SessionAgent) string {
 	}
 }
 
-// facts returns all that is known of an agent, whole.
+// facts returns all facts about an agent, without cutting any off.
 func (p *Page) facts(a *api.SessionAgent, width int) []cell.Line {
 	const indent = 2
 	lines := []cell.Line{}
@@ -169,7 +170,7 @@ func (p *Page) facts(a *api.SessionAgent, width int) []cell.Line {
 	return append(lines, cell.Of(cell.Plain, ""))
 }
 
-// times returns when an agent began and ended, and how often it tried.
+// times returns when an agent began and ended, and how many attempts it had.
 func (p *Page) times(a *api.SessionAgent) string {
 	if a.StartedAt == nil {
 		return ""

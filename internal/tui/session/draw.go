@@ -33,6 +33,7 @@ func (p *Page) Draw(width, height int) []cell.Line {
 	return page.Fill(append(lines, p.pane.Draw(text, width, height-rows)...), width, height)
 }
 
+// row returns the row of a session.
 func row(s *api.Session, name int) cell.Line {
 	mark := view.SessionMark(s)
 	line := cell.Of(cell.Coloured(view.MarkColour(mark)), mark+" ").Add(cell.Bold, term.Pad(page.Shorten(Name(s), name), name)).
@@ -43,7 +44,7 @@ func row(s *api.Session, name int) cell.Line {
 	return line
 }
 
-// text returns what is below the list: the waves, the critical path and the agents of the chosen session.
+// text returns the text below the list: the waves, the critical path and the agents of the chosen session.
 func (p *Page) text(width int) page.Text {
 	lines := p.head(width)
 	lines = append(lines, p.waves(width)...)

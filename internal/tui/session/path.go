@@ -13,15 +13,15 @@ import (
 	"agency/internal/view"
 )
 
-// chain is agents of which each comes after the one before.
+// chain is a list of agents, each of which comes after the one before.
 type chain struct {
 	agents []*api.SessionAgent
 	left   int           // how many of them have not ended
-	took   time.Duration // how long the others took, and those that work so far
+	took   time.Duration // how long all of them took so far
 }
 
-// longer reports whether a chain holds a session up more than another: more of it is still to come
-// or, with as much to come, it took longer.
+// longer reports whether the chain delays a session more than another: more of its agents have not ended or,
+// with as many, it took longer.
 func (c *chain) longer(than *chain) bool {
 	if c.left != than.left {
 		return c.left > than.left
@@ -29,8 +29,7 @@ func (c *chain) longer(than *chain) bool {
 	return c.took > than.took
 }
 
-// criticalPath returns the chain that holds a session up most; nil when no agent comes after
-// another.
+// criticalPath returns the chain that delays a session most; nil when no agent comes after another.
 func criticalPath(agents []api.SessionAgent, now time.Time) []*api.SessionAgent {
 	known, chains := map[string]*api.SessionAgent{}, map[string]*chain{}
 	for i := range agents {
@@ -41,7 +40,7 @@ func criticalPath(agents []api.SessionAgent, now time.Time) []*api.SessionAgent 
 		if c := chains[a.ID]; c != nil {
 			return c
 		}
-		chains[a.ID] = &chain{} // a plan has no circle, but this would end in one
+		chains[a.ID] = &chain{} // ends the recursion if a plan had a cycle
 		best := &chain{}
 		for _, id := range a.After {
 			if before := known[id]; before != nil {
@@ -84,8 +83,8 @@ const (
 	pathName   = 24
 )
 
-// path returns the critical path; where one row has no room for all, without the first of those that
-// have ended.
+// path returns the rows of the critical path. If one row has no room for all agents, the first ones that have
+// ended are left out.
 func (p *Page) path(width int) []cell.Line {
 	agents := criticalPath(p.shown.Agents, p.desk.Now())
 	for from, a := range agents {
@@ -96,7 +95,7 @@ func (p *Page) path(width int) []cell.Line {
 	return nil
 }
 
-// chain returns the rows with agents that come one after the other, cut when there are some before.
+// chain returns the rows of a chain. cut is true if agents before it are left out.
 func (p *Page) chain(agents []*api.SessionAgent, cut bool, width int) []cell.Line {
 	line := cell.Of(cell.Dim, term.Pad(" critical path", pathIndent))
 	if cut {

@@ -1,5 +1,5 @@
-// Package session is the screen of the sessions: each with its waves as columns, and what its agents
-// wait for.
+// Package session is the screen of the sessions. It shows the waves of the chosen one as columns, and its
+// agents with what they do and wait for.
 package session
 
 import (
@@ -14,7 +14,7 @@ import (
 	"agency/internal/tui/page"
 )
 
-// most is how many sessions are listed, the newest.
+// most is how many sessions the page lists at most: the newest.
 const most = 100
 
 // Page is the sessions of all repositories.
@@ -98,6 +98,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// chosen returns the session at the cursor; nil if there is none.
 func (p *Page) chosen() *api.Session {
 	if p.cursor.At >= len(p.sessions) {
 		return nil
@@ -105,7 +106,7 @@ func (p *Page) chosen() *api.Session {
 	return &p.sessions[p.cursor.At]
 }
 
-// show shows a session. The cursor in its agents stays on its agent.
+// show shows a session that has come. The cursor in the agents stays on its agent.
 func (p *Page) show(resp api.ShowSessionResponse) {
 	was := ""
 	if a := p.chosenAgent(); a != nil && p.shown.Session.ID == resp.Session.ID {
@@ -136,7 +137,7 @@ func (p *Page) read(string) tea.Cmd {
 	}
 }
 
-// act returns an action on the chosen session, after a y when it has a question.
+// act returns the action of a key that does something with the chosen session, after a y if ask is not empty.
 func (p *Page) act(does, ask, done string, act func(ctx context.Context, id string) error) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		s := p.chosen()
@@ -154,33 +155,37 @@ func (p *Page) act(does, ask, done string, act func(ctx context.Context, id stri
 	}
 }
 
+// pause pauses a session.
 func (p *Page) pause(ctx context.Context, id string) error {
 	_, err := p.desk.Daemon.PauseSession(ctx, api.SessionRequest{Session: id})
 	return err
 }
 
+// resume continues a session.
 func (p *Page) resume(ctx context.Context, id string) error {
 	_, err := p.desk.Daemon.ResumeSession(ctx, api.ResumeSessionRequest{Session: id})
 	return err
 }
 
+// cancel cancels a session.
 func (p *Page) cancel(ctx context.Context, id string) error {
 	_, err := p.desk.Daemon.CancelSession(ctx, api.SessionRequest{Session: id})
 	return err
 }
 
+// retry tries the agents of a session that are not complete again.
 func (p *Page) retry(ctx context.Context, id string) error {
 	_, err := p.desk.Daemon.RetrySession(ctx, api.RetrySessionRequest{Session: id, Env: p.desk.Env, Config: p.desk.Config})
 	return err
 }
 
-// current reports whether the agents are those of the chosen session.
+// current reports whether the page has the agents of the chosen session.
 func (p *Page) current() bool {
 	s := p.chosen()
 	return s != nil && s.ID == p.shown.Session.ID
 }
 
-// chosenAgent returns the agent at the cursor, nil when there is none.
+// chosenAgent returns the agent at the cursor; nil if there is none.
 func (p *Page) chosenAgent() *api.SessionAgent {
 	if !p.current() || p.agent.At >= len(p.agents) {
 		return nil
@@ -188,7 +193,7 @@ func (p *Page) chosenAgent() *api.SessionAgent {
 	return p.agents[p.agent.At]
 }
 
-// enter gives the keys to the cursor in the agents, or back to that in the sessions.
+// enter makes the keys move the cursor in the agents, or again the one in the sessions.
 func (p *Page) enter() tea.Cmd {
 	if !p.agentsFocused && p.chosenAgent() == nil {
 		return p.none()
@@ -197,7 +202,7 @@ func (p *Page) enter() tea.Cmd {
 	return nil
 }
 
-// none tells the user why the cursor has no agent.
+// none tells the user why there is no agent at the cursor.
 func (p *Page) none() tea.Cmd {
 	if !p.current() {
 		return p.desk.Say("its agents are not read yet")
@@ -205,7 +210,7 @@ func (p *Page) none() tea.Cmd {
 	return p.desk.Say("it has no agents")
 }
 
-// moves returns the cursor that the keys move.
+// moves returns the cursor that the keys move, and how many rows its list has.
 func (p *Page) moves() (c *page.Cursor, rows int) {
 	if p.agentsFocused {
 		return &p.agent, len(p.agents)
@@ -213,7 +218,7 @@ func (p *Page) moves() (c *page.Cursor, rows int) {
 	return &p.cursor, len(p.sessions)
 }
 
-// moved reads what a moved cursor needs.
+// moved reads the agents of the session to which the cursor has moved.
 func (p *Page) moved(key string) tea.Cmd {
 	if p.agentsFocused {
 		return nil
@@ -222,8 +227,8 @@ func (p *Page) moved(key string) tea.Cmd {
 	return p.read(key)
 }
 
-// visit goes to the run of the agent at the cursor; from the sessions to that of the first agent in
-// the list that has one, which is the one that needs the user most.
+// visit goes to the run of the agent at the cursor. While the keys move the cursor in the sessions, it goes to
+// the first run in the list of agents: that of the agent that needs the user most.
 func (p *Page) visit() tea.Cmd {
 	a := p.chosenAgent()
 	switch {

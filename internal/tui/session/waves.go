@@ -13,16 +13,16 @@ import (
 	"agency/internal/view"
 )
 
-// The widths of the column of a wave, and the rows of one. Waves without room are below the others,
-// and agents without room are only counted: all are in the list below.
+// The widths of the column of a wave, and its rows. Waves that do not fit stand below the others. Agents that
+// do not fit are only counted, because the list below has them all.
 const (
 	leastColumn = 16
 	mostColumn  = 30
 	mostRows    = 8
 )
 
-// waves returns the agents, each wave a column, as many beside each other as there is room for. Above
-// the last rows of waves, those at the beginning are left out that are complete.
+// waves returns the rows with the waves, each a column of agents. As many columns as fit stand beside each
+// other. Complete waves at the beginning are left out if they fill a row of columns, but not in the last row.
 func (p *Page) waves(width int) []cell.Line {
 	columns, widest := p.columns()
 	lines := []cell.Line{}
@@ -69,8 +69,8 @@ func complete(waves [][]*api.SessionAgent) bool {
 	return true
 }
 
-// columns returns the agents of each wave, and the width of the widest. A wave keeps the order of the
-// plan; one that is too long for the page has the order of the list.
+// columns returns the agents of each wave, and the width of the widest column. A wave has the order of the
+// plan or, if it is too long for its column, that of the list.
 func (p *Page) columns() (columns [][]*api.SessionAgent, widest int) {
 	known := map[string]*api.SessionAgent{}
 	for _, a := range p.agents {
@@ -92,7 +92,7 @@ func (p *Page) columns() (columns [][]*api.SessionAgent, widest int) {
 	return columns, widest
 }
 
-// box returns what is in a row of a wave.
+// box returns a row of a wave: an agent, or how many more there are.
 func box(wave []*api.SessionAgent, at, column int) cell.Line {
 	switch {
 	case at >= len(wave):
