@@ -141,7 +141,7 @@ func (m *Menu) actions(r *api.Run, answers []action) []action {
 	return append(slices.Concat(order...), m.others(r)...)
 }
 
-// talk returns the actions that reach the agent of a run while the run is live.
+// talk returns the actions that reach the agent of a run in the state running.
 func (m *Menu) talk(r *api.Run) []action {
 	d, run, name := &m.o.Daemon, string(r.ID), r.Ref()
 	if r.State != agency.Running {

@@ -48,7 +48,7 @@ func runText(r *api.Run, repos bool) string {
 	return text
 }
 
-// names returns what users call the runs of the list, by their ids.
+// names returns the names of the runs of the list, by their ids.
 func (l *runList) names() map[string]string {
 	names := map[string]string{}
 	for i := range l.numbered {
@@ -61,7 +61,7 @@ func (l *runList) names() map[string]string {
 func (l *runList) news(ctx context.Context) []string {
 	resp, err := l.daemon.ListRuns(ctx, api.ListRunsRequest{Order: api.OrderByNeed})
 	if err != nil {
-		return nil // the next action says why
+		return nil // the next action reports the error
 	}
 	texts := []string{}
 	for i := range resp.Runs {
@@ -72,12 +72,12 @@ func (l *runList) news(ctx context.Context) []string {
 	return texts
 }
 
-// isNews reports whether a run needs the user for something that was not told yet. From then on it counts as told.
+// isNews reports whether a run needs the user for something new. From then on, that is not new any more.
 func (l *runList) isNews(r *api.Run) bool {
 	key := string(r.ID) + " " + r.Status.String() + " " + view.PromptID(r)
 	switch {
 	case view.GroupOf(r) == view.GroupSnoozed:
-		delete(l.told, key) // it is told when it is back
+		delete(l.told, key) // it is news again after the snooze
 		return false
 	case !r.NeedsYou() || l.told[key]:
 		return false
