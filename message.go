@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"agency/internal/duration"
 )
 
 // User is the recipient and sender that stands for the user, and for every program outside of a
@@ -204,7 +206,8 @@ const timerMessageLimit = 4 << 10
 func (t *Timer) Validate() error {
 	switch {
 	case t.Interval < MinTimerInterval || t.Interval > MaxTimerInterval:
-		return Errorf(CodeUsage, "the interval is %s, not between %s and %s", t.Interval, MinTimerInterval, MaxTimerInterval).
+		return Errorf(CodeUsage, "the interval is %s, not between %s and %s",
+			duration.Text(t.Interval), duration.Text(MinTimerInterval), duration.Text(MaxTimerInterval)).
 			WithHint("for example: --interval 30")
 	case strings.TrimSpace(t.Message) == "":
 		return Errorf(CodeUsage, "the message is empty").WithHint("for example: --message check")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // How a waiting client detects that the daemon no longer answers: it sends empty requests on
@@ -58,7 +59,9 @@ func (c *Client) whileAlive(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { cancel(nil) }
 }
 
-func silentFor(limit time.Duration) error { return fmt.Errorf("%w for %s", ErrSilent, limit) }
+func silentFor(limit time.Duration) error {
+	return fmt.Errorf("%w for %s", ErrSilent, duration.Text(limit))
+}
 
 // orSilent returns err, or the error for a silent daemon when that is why ctx ended.
 func (c *Client) orSilent(ctx context.Context, err error) error {

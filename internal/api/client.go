@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/socket"
 	"agency/internal/trace"
 )
@@ -313,7 +314,7 @@ func (r *inARow) next(ctx context.Context, after time.Duration, err error) error
 		return nil
 	case passed >= r.timeout:
 		e := agency.AsError(err)
-		return agency.Errorf(e.Code, "the daemon went away %d times in %s: %w", r.times, passed.Round(time.Second), err).WithHint("agency daemon logs")
+		return agency.Errorf(e.Code, "the daemon went away %d times in %s: %w", r.times, duration.Text(passed.Round(time.Second)), err).WithHint("agency daemon logs")
 	}
 	select {
 	case <-time.After(min(firstPause<<min(r.times-2, 10), longPause)):

@@ -20,6 +20,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/duration"
 	"agency/internal/socket"
 )
 
@@ -144,7 +145,7 @@ func awaitReady(ctx context.Context, ready *os.File) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err() // the daemon continues, and serves the next command
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return startError("it was not ready within %s", spawnTimeout).WithHint("agency daemon logs")
+		return startError("it was not ready within %s", duration.Text(spawnTimeout)).WithHint("agency daemon logs")
 	default:
 		return errSaidNothing
 	}

@@ -16,6 +16,6 @@ type over struct {
 // It is context.DeadlineExceeded, in words for users: what did not happen, and the limit.
 func Over(what string, limit time.Duration) error { return &over{what, limit} }
 
-func (o *over) Error() string { return fmt.Sprintf("%s within %s", o.what, o.limit) }
+func (o *over) Error() string { return fmt.Sprintf("%s within %s", o.what, Text(o.limit)) }
 
 func (*over) Is(target error) bool { return target == context.DeadlineExceeded }

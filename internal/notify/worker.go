@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 const (
@@ -99,7 +100,7 @@ func (n *Notifier) work(ctx context.Context, l *worker) (next time.Time, err err
 // try sends one notice and stores the outcome in the dispatch. It returns false when the outcome is
 // unknown.
 func (n *Notifier) try(ctx context.Context, l *worker, d *agency.Dispatch) bool {
-	sending, cancel := context.WithTimeoutCause(ctx, sendTimeout, fmt.Errorf("no answer within %s", sendTimeout))
+	sending, cancel := context.WithTimeoutCause(ctx, sendTimeout, fmt.Errorf("no answer within %s", duration.Text(sendTimeout)))
 	defer cancel()
 	err := l.Channel.Send(sending, &d.Notice)
 	if err != nil && ctx.Err() != nil {

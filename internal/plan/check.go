@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/plain"
 )
 
@@ -129,7 +130,7 @@ func validateAgent(p *agency.Plan, i int) error {
 		d   time.Duration
 	}{{"timeout", a.Timeout}, {"idle_timeout", a.IdleTimeout}} {
 		if limit.d != 0 && (limit.d < time.Second || limit.d > agency.MaxTimeout) {
-			faults.Add(bad(limit.key, "%s is %s, not between 1s and %s", limit.key, limit.d, "720h").WithHint("leave it out for no limit, or give a duration such as 90s, 30m or 2h"))
+			faults.Add(bad(limit.key, "%s is %s, not between 1s and 720h", limit.key, duration.Exact(limit.d)).WithHint("leave it out for no limit, or give a duration such as 90s, 30m or 2h"))
 		}
 	}
 	if a.Retries < 0 || a.Retries > agency.MaxRetries {

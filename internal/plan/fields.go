@@ -127,7 +127,7 @@ func counted(v *document.Value) (int, error) {
 	return n, err
 }
 
-func duration(v *document.Value) (time.Duration, error) {
+func limit(v *document.Value) (time.Duration, error) {
 	d, err := v.AsDuration()
 	if err == nil && d <= 0 {
 		err = document.Hinted(fmt.Errorf("is %s", plain.Clip(v.Text)), "leave the key out for no limit")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/killpoint"
 )
 
@@ -137,7 +138,7 @@ func programVerdict(ctx context.Context, err error, timeout time.Duration) (agen
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return agency.CheckTimedOut, fmt.Errorf("did not end in %s", timeout)
+		return agency.CheckTimedOut, fmt.Errorf("did not end in %s", duration.Text(timeout))
 	case ctx.Err() != nil:
 		return "", errors.New("was cut off")
 	case err == nil:

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/protocol"
@@ -274,7 +275,7 @@ func (s *speech) begin() *agency.EndNote {
 	err := errors.Join(s.repeat(), s.greet())
 	if err == nil && !s.await(helloSpan, func() bool { return s.talk.Greeted() || s.talk.Refused() != "" }) {
 		err = fmt.Errorf("the agent does not speak %s: it did not answer for %s; its version may be too old or too new for the mode protocol, and --mode terminal works",
-			s.speaker.Dialect.Name, helloSpan)
+			s.speaker.Dialect.Name, duration.Text(helloSpan))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

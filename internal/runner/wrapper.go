@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/killpoint"
 	"agency/internal/limit"
 	"agency/internal/trace"
@@ -364,7 +365,7 @@ func (w *wrapper) awaitGo() error {
 		case <-w.clientDone:
 			return errCutOff
 		case <-late.C:
-			return fmt.Errorf("its worktree was not made in %s", goLimit)
+			return fmt.Errorf("its worktree was not made in %s", duration.Text(goLimit))
 		}
 	}
 }

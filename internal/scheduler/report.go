@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/plain"
 )
 
@@ -35,7 +36,7 @@ func Report(s *agency.Session, agents []agency.SessionAgent, results map[string]
 	row("started", s.StartedAt.UTC().Format(time.RFC3339))
 	if s.CompletedAt != nil {
 		row("ended", s.CompletedAt.UTC().Format(time.RFC3339))
-		row("took", s.CompletedAt.Sub(s.StartedAt).Truncate(time.Second).String())
+		row("took", duration.Exact(s.CompletedAt.Sub(s.StartedAt).Truncate(time.Second)))
 	}
 	if s.RetryOf != "" {
 		row("retry of", "`"+string(s.RetryOf)+"`")
@@ -54,7 +55,7 @@ func Report(s *agency.Session, agents []agency.SessionAgent, results map[string]
 func agentCells(a *agency.SessionAgent, results map[string]agency.AgentResult) []string {
 	took := ""
 	if d, ok := a.Duration(); ok {
-		took = d.Truncate(time.Second).String()
+		took = duration.Exact(d.Truncate(time.Second))
 	}
 	cells := []string{"`" + a.ID + "`", plainText(a.Name), strconv.Itoa(a.Wave), string(a.Status), took}
 	r, ok := results[a.ID]

@@ -44,14 +44,14 @@ func TestReport(t *testing.T) {
 | agents | 1 complete, 1 failed, 1 cancelled |
 | started | 2026-02-01T14:30:22Z |
 | ended | 2026-02-01T14:40:22Z |
-| took | 10m0s |
+| took | 10m |
 
 ## Agents
 
 | agent | name | wave | status | took | attempts | commits | files | lines | tokens | cost | branch |
 | --- | --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --- |
 | ` + "`001`" + ` | plan | 1 | complete | 1m30s | 1 | 2 and uncommitted | 3 | +40 -7 | 8000 in, 900 out | $0.25 | agency/x/001 |
-| ` + "`002`" + ` | build | 1 | failed | 1h0m0s | 3 |  |  |  |  |  | agency/x/002 |
+| ` + "`002`" + ` | build | 1 | failed | 1h | 3 |  |  |  |  |  | agency/x/002 |
 | ` + "`003`" + ` | review | 2 | cancelled |  |  |  |  |  |  |  |  |
 
 ## Not well

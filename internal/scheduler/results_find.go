@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/file"
 	"agency/internal/killpoint"
 )
@@ -114,7 +115,7 @@ func (r *Results) facts(ctx context.Context, id agency.RunID) (agency.AgentResul
 	defer cancel()
 	result, err := r.Facts(timed, id)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return agency.AgentResult{Problem: fmt.Sprintf("git did not answer within %s", factsTime)}, nil
+		return agency.AgentResult{Problem: fmt.Sprintf("git did not answer within %s", duration.Text(factsTime))}, nil
 	}
 	return result, err
 }

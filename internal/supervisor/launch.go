@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/file"
 	"agency/internal/killpoint"
 	"agency/internal/supervisor/observe"
@@ -169,7 +170,7 @@ func (la *launcher) awaitStart(ctx context.Context, l *launching) error {
 	trace.From(ctx).Add(la.live.spansOf(l.run.ID)...)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return agency.Errorf(agency.CodeTmuxStartFailed, "the tmux session %s was started, but its wrapper did not answer in %s", l.run.Session(), startTimeout).
+		return agency.Errorf(agency.CodeTmuxStartFailed, "the tmux session %s was started, but its wrapper did not answer in %s", l.run.Session(), duration.Text(startTimeout)).
 			WithHint("agency doctor")
 	case err != nil:
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/file"
 )
 
@@ -52,7 +53,7 @@ func (ps *Projects) shareFiles(ctx context.Context, s sharing) error {
 			s.warn(fmt.Sprintf("%s was not %s: it is in the worktree already", rel, verb))
 			return nil
 		case ctx.Err() != nil:
-			return agency.Errorf(agency.CodeSetupFailed, "setup did not end in %s, at %s", p.SetupTimeout, rel)
+			return agency.Errorf(agency.CodeSetupFailed, "setup did not end in %s, at %s", duration.Text(p.SetupTimeout), rel)
 		case err != nil:
 			return agency.Errorf(agency.CodeSetupFailed, "setup: %s cannot be %s: %w", rel, verb, err).
 				WithHint("only files and folders beneath %s can be, and no links; fix [worktree] in %s", from, agency.ProjectFile)

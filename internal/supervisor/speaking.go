@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/plain"
 )
 
@@ -41,7 +42,7 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 	delivery, err := link.Say(saying, s)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return delivery, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the agent may have got it", r.Ref(), inputTimeout).
+		return delivery, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the agent may have got it", r.Ref(), duration.Text(inputTimeout)).
 			WithHint("agency logs %s", r.Ref())
 	case err != nil:
 		err = byName(err, r)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/status"
 	"agency/internal/supervisor/keyed"
 	"agency/internal/supervisor/observe"
@@ -139,7 +140,7 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 	silent := errors.Is(err, context.DeadlineExceeded)
 	switch {
 	case silent:
-		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the message may have been typed", r.Ref(), inputTimeout).
+		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the message may have been typed", r.Ref(), duration.Text(inputTimeout)).
 			WithHint("look before you send it again: agency attach %s", r.Ref())
 	case err != nil:
 		return agency.Delivery{}, byName(err, r)

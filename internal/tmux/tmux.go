@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"agency"
+	"agency/internal/duration"
 	"agency/internal/file"
 	"agency/internal/trace"
 )
@@ -75,7 +76,7 @@ func (t *Tmux) run(ctx context.Context, dir string, args ...string) (string, err
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("no answer within %v", t.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("no answer within %s", duration.Text(t.timeout)))
 	defer cancel()
 	// -u: a client that does not claim UTF-8 gets "_" for every other character. The locale stays
 	// the user's, because a server that starts now passes it on to every pane.

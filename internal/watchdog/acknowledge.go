@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/duration"
 )
 
 // Due reports whether an open alert asks for action. When completed work or a failed session has
@@ -32,7 +33,7 @@ func Acknowledge(by string, at time.Time) AlertChange {
 // alert is no longer acknowledged.
 func Snooze(wait time.Duration, now time.Time) (AlertChange, error) {
 	if wait <= 0 || wait > agency.LongestSnooze {
-		return nil, agency.Errorf(agency.CodeUsage, "you can snooze an alert for up to 30 days, not for %s", wait).WithHint("for example: agency alerts snooze --for 30m")
+		return nil, agency.Errorf(agency.CodeUsage, "you can snooze an alert for up to 30 days, not for %s", duration.Text(wait)).WithHint("for example: agency alerts snooze --for 30m")
 	}
 	until := now.Add(wait)
 	return whileOpen(func(a *agency.Alert) agency.EventType {

@@ -93,7 +93,7 @@ func (w *Watchdog) whyStuck(s *Settings, worker *Worker, open []agency.Alert, no
 	}
 	last := lastActivity(worker)
 	return false, fmt.Sprintf("its last sign of life was %s ago, and the limit is %s%s",
-		duration.Short(now.Sub(last)), s.timeout(worker), retryingWhy(worker, now))
+		duration.Short(now.Sub(last)), duration.Text(s.timeout(worker)), retryingWhy(worker, now))
 }
 
 // retryingWhy returns what an endlessly failing model adds to the explanation of the rule.

@@ -109,7 +109,7 @@ func (o *watchdogStartOptions) run(cmd *cobra.Command, _ []string) error {
 		if resp.Replaced {
 			verb = "replaced"
 		}
-		_, _ = fmt.Fprintf(w, "%s timer %s: %s to %s every %ds\n", verb, t.Name, strconv.Quote(term.SafeLine(t.Message)), term.SafeLine(t.RunName), t.IntervalMS/1000)
+		_, _ = fmt.Fprintf(w, "%s timer %s: %s to %s every %s\n", verb, t.Name, strconv.Quote(term.SafeLine(t.Message)), term.SafeLine(t.RunName), duration.Text(time.Duration(t.IntervalMS)*time.Millisecond))
 	})
 }
 
@@ -166,7 +166,7 @@ func newWatchdogStatus(d *command.Deps) *cobra.Command {
 					last += ", " + duration.Short(d.Now().Sub(*t.TickedAt)) + " ago"
 				}
 				rows = append(rows, []string{
-					t.Name, term.SafeLine(t.RunName), fmt.Sprintf("%ds", t.IntervalMS/1000), term.Fit(term.SafeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),
+					t.Name, term.SafeLine(t.RunName), duration.Text(time.Duration(t.IntervalMS) * time.Millisecond), term.Fit(term.SafeLine(t.Message), 20), strconv.Itoa(t.Ticks), strconv.Itoa(t.Sent),
 					strconv.Itoa(t.Skipped), strconv.Itoa(t.Failed), term.Fit(command.OrDash(term.SafeLine(last)), 50),
 				})
 			}

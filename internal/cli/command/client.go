@@ -9,6 +9,7 @@ import (
 
 	"agency"
 	"agency/internal/api"
+	"agency/internal/duration"
 )
 
 // Client returns a client of the daemon. It starts a daemon when none runs. A mistake in the
@@ -101,7 +102,7 @@ func (d *Deps) awaitOutside(ctx context.Context, client *api.Client) error {
 			return ctx.Err()
 		}
 	}
-	return agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon ran outside the sandbox for %s", outsideWait).
+	return agency.Errorf(agency.CodeDaemonConnectFailed, "no daemon ran outside the sandbox for %s", duration.Text(outsideWait)).
 		WithHint("go on without; the next agency command of the user starts it")
 }
 

@@ -19,6 +19,7 @@ import (
 	"agency/internal/cli/command"
 	"agency/internal/cli/term"
 	"agency/internal/config"
+	"agency/internal/duration"
 	"agency/internal/plain"
 )
 
@@ -204,7 +205,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	case given("runner") && o.runner == "":
 		return agency.Errorf(agency.CodeUsage, "--runner is empty").WithHint("drop it, or name a runner: --runner codex")
 	case given("stall-threshold") && o.stall < time.Second:
-		return agency.Errorf(agency.CodeUsage, "--stall-threshold is %s, less than a second", o.stall).WithHint("for example: --stall-threshold 30m")
+		return agency.Errorf(agency.CodeUsage, "--stall-threshold is %s, less than a second", duration.Text(o.stall)).WithHint("for example: --stall-threshold 30m")
 	case given("stuck-after") && o.asked.Limits.StuckIntervals < 1:
 		return agency.Errorf(agency.CodeUsage, "--stuck-after is %d; it is 1 or more", o.asked.Limits.StuckIntervals).WithHint("for example: --stuck-after 10")
 	}

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/duration"
 )
 
 // NewStop returns the command agency stop.
@@ -121,7 +122,7 @@ func stop(d *command.Deps, ask func() (api.StopRunResponse, error)) error {
 		return err
 	}
 	slow := time.AfterFunc(timeout, func() {
-		d.Chat("waiting for the agent to end (up to %.0f s before it is killed)", cfg.Stop.Grace.Seconds())
+		d.Chat("waiting for the agent to end (up to %s before it is killed)", duration.Text(cfg.Stop.Grace))
 	})
 	defer slow.Stop()
 	resp, err := ask()
