@@ -14,8 +14,8 @@ type Guests struct {
 	// Hear reads a frame of a guest. A request goes to the program under id; a message keeps the id that
 	// the guest gave it, if any. Hear fails when the protocol has no such frame.
 	Hear func(at Place, greeting json.RawMessage, id string, frame []byte) (GuestFrame, error)
-	// Tell reads a line of the program.
-	Tell func(line []byte) Told
+	// Audience returns which guests get a line of the program.
+	Audience func(line []byte) Audience
 	// Reply returns a reply of the program under the id that the guest gave to its request. Refuse returns
 	// a reply in which agency refuses the request.
 	Reply  func(line []byte, request json.RawMessage) []byte
@@ -38,11 +38,12 @@ type GuestFrame struct {
 	Reply []byte
 }
 
-// Told tells for which guests a line of the program is. Without any of these it is for all of them.
-type Told struct {
-	Replies string // the id of the request to which it replies: only the guest that sent the request gets it
-	Asks    string // the number of a request that a guest may answer
-	Over    string // the number of a request that is over
+// Audience is for which guests a line of the program is: with Private for none, with Replies for one,
+// otherwise for all that have joined.
+type Audience struct {
+	Replies string // the id of the request that the line answers, for the guest that sent the request
+	Asks    string // the number of the request in the line, which a guest may answer
+	Over    string // the number of a request that no guest can answer any more
 	Private bool   // the line is for agency alone
 }
 

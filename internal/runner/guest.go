@@ -178,11 +178,11 @@ func (s *speech) tell(line []byte) {
 		s.tooLong(speaks)
 		return
 	}
-	told := speaks.Tell(line)
-	if told.Replies != "" {
+	audience := speaks.Audience(line)
+	if audience.Replies != "" {
 		for _, g := range s.guests {
-			if w, ok := g.pending[told.Replies]; ok {
-				delete(g.pending, told.Replies)
+			if w, ok := g.pending[audience.Replies]; ok {
+				delete(g.pending, audience.Replies)
 				if w.joins { // the reply has the conversation so far, and the open requests come again
 					g.joined, g.asked = true, map[string]bool{}
 				}
@@ -191,21 +191,21 @@ func (s *speech) tell(line []byte) {
 		}
 		return
 	}
-	if told.Private {
+	if audience.Private {
 		return
 	}
 	line = slices.Clone(line)
 	for _, g := range s.guests {
 		switch {
-		case !g.joined || told.Asks != "" && g.asked[told.Asks]:
+		case !g.joined || audience.Asks != "" && g.asked[audience.Asks]:
 			continue
-		case told.Asks != "":
+		case audience.Asks != "":
 			if len(g.asked) == mostPending {
 				continue // agency answers that request
 			}
-			g.asked[told.Asks] = true
+			g.asked[audience.Asks] = true
 		}
-		delete(g.asked, told.Over)
+		delete(g.asked, audience.Over)
 		g.give(line)
 	}
 }

@@ -42,17 +42,17 @@ var wordsGuests = protocol.Guests{
 		}
 		return f, nil
 	},
-	Tell: func(line []byte) protocol.Told {
+	Audience: func(line []byte) protocol.Audience {
 		word, id, _ := strings.Cut(string(line), " ")
 		switch word {
 		case "hello":
-			return protocol.Told{Replies: strings.TrimSpace(id)}
+			return protocol.Audience{Replies: strings.TrimSpace(id)}
 		case "asks":
-			return protocol.Told{Asks: id}
+			return protocol.Audience{Asks: id}
 		case "answered":
-			return protocol.Told{Over: id}
+			return protocol.Audience{Over: id}
 		}
-		return protocol.Told{}
+		return protocol.Audience{}
 	},
 	Reply:  func(_ []byte, request json.RawMessage) []byte { return append([]byte("reply "), request...) },
 	Refuse: func(request json.RawMessage, why string) []byte { return fmt.Appendf(nil, "no %s: %s", request, why) },

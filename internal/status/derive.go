@@ -13,12 +13,12 @@ import (
 
 // Facts are the inputs from which a status is derived.
 type Facts struct {
-	RecordProblem  string // the record is unreadable, or disagrees with its snapshot
-	Run            *agency.Run
-	StallThreshold time.Duration    // for runs that set none; 0 is none
-	SessionGone    bool             // a run that has not ended has no visible tmux session and no wrapper
-	SilentSince    time.Time        // when a live wrapper last responded, if that is too long ago
-	Earlier        []agency.Attempt // for Explain: the attempts before the newest; they decide nothing
+	RecordProblem     string // the record is unreadable, or disagrees with its snapshot
+	Run               *agency.Run
+	StallThreshold    time.Duration    // for runs that set none; 0 is none
+	SessionGone       bool             // a run that has not ended has no visible tmux session and no wrapper
+	UnresponsiveSince time.Time        // when a live wrapper last responded, if that is too long ago
+	Earlier           []agency.Attempt // for Explain: the attempts before the newest; they decide nothing
 }
 
 // Derive returns the status of a run; it is pure and total, and the only derivation. Process facts

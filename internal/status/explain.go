@@ -128,7 +128,7 @@ func (v explainer) processFinding() finding {
 		text += "; its terminal and its wrapper cannot be seen"
 	}
 	if v.frozen() {
-		text += "; its wrapper does not answer, and last moved " + v.ago(v.SilentSince)
+		text += "; its wrapper does not answer, and last moved " + v.ago(v.UnresponsiveSince)
 	}
 	return v.finding(pieceProcess, agency.ByProcess, agency.TrustKernel, v.changed, text)
 }

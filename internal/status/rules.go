@@ -212,7 +212,7 @@ func (v *view) killed() (basis, bool) {
 // is known of a run whose wrapper does not answer.
 func (v *view) stalled() (basis, bool) {
 	if v.frozen() {
-		return basis{piece: pieceProcess, by: agency.ByProcess, at: v.SilentSince, text: "(" + frozenProblem + ")"}, true
+		return basis{piece: pieceProcess, by: agency.ByProcess, at: v.UnresponsiveSince, text: "(" + frozenProblem + ")"}, true
 	}
 	quiet, limit := v.now.Sub(v.heard), v.stallThreshold()
 	if !v.alive() || limit <= 0 || quiet < limit || v.now.Before(v.agentState.QuietUntil) {
@@ -222,7 +222,7 @@ func (v *view) stalled() (basis, bool) {
 	return basis{piece: pieceInactivity, by: agency.ByClock, at: v.heard, text: text}, !v.rests() && (v.atWork() || !v.SessionGone)
 }
 
-func (v *view) frozen() bool { return v.alive() && !v.SilentSince.IsZero() }
+func (v *view) frozen() bool { return v.alive() && !v.UnresponsiveSince.IsZero() }
 
 func (v *view) stallThreshold() time.Duration {
 	if v.Run.StallAfterMS > 0 {

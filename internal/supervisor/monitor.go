@@ -83,7 +83,7 @@ func (m *monitor) watch() {
 	for {
 		select {
 		case path := <-m.watcher.Changes():
-			m.observer.Hint(path)
+			m.observer.FileChanged(path)
 		case <-rescan.C:
 			m.rescan()
 		case <-beats.C:

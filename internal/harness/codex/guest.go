@@ -13,7 +13,7 @@ import (
 
 // guests is how Codex's terminal joins: codex resume --remote speaks the protocol of codex app-server,
 // one message in each text frame of a WebSocket.
-var guests = protocol.Guests{Hear: hearGuest, Tell: tellGuest, Reply: replyGuest, Refuse: refuseGuest}
+var guests = protocol.Guests{Hear: hearGuest, Audience: audienceOf, Reply: replyGuest, Refuse: refuseGuest}
 
 // join returns the arguments of a terminal that joins a conversation at a socket.
 func join(socket, conversation string) []string {
@@ -175,7 +175,7 @@ var known = []string{
 	"mcpServer/elicitation/request", "item/tool/requestUserInput",
 }
 
-func tellGuest(line []byte) protocol.Told {
+func audienceOf(line []byte) protocol.Audience {
 	var m struct {
 		Method string          `json:"method"`
 		ID     json.RawMessage `json:"id"`
@@ -185,17 +185,17 @@ func tellGuest(line []byte) protocol.Told {
 	}
 	switch err := json.Unmarshal(line, &m); {
 	case err != nil:
-		return protocol.Told{Private: true}
+		return protocol.Audience{Private: true}
 	case m.Method == "":
 		var id string
 		_ = json.Unmarshal(m.ID, &id)
-		return protocol.Told{Replies: id, Private: id == ""}
+		return protocol.Audience{Replies: id, Private: id == ""}
 	case m.ID == nil && m.Method == "serverRequest/resolved":
-		return protocol.Told{Over: string(m.Params.Request)}
+		return protocol.Audience{Over: string(m.Params.Request)}
 	case m.ID == nil:
-		return protocol.Told{}
+		return protocol.Audience{}
 	default:
-		return protocol.Told{Asks: string(m.ID), Private: !slices.Contains(known, m.Method)}
+		return protocol.Audience{Asks: string(m.ID), Private: !slices.Contains(known, m.Method)}
 	}
 }
 

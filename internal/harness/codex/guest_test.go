@@ -149,7 +149,7 @@ func TestGuestBesideTheConversation(t *testing.T) {
 func TestGuestLines(t *testing.T) {
 	t.Parallel()
 	guests := harness.Dialect("codex", "").Guests
-	for line, want := range map[string]protocol.Told{
+	for line, want := range map[string]protocol.Audience{
 		`{"method":"turn/started","params":{}}`:                           {},
 		`{"id":"guest-1-1","result":{}}`:                                  {Replies: "guest-1-1"},
 		`{"method":"item/fileChange/requestApproval","id":3,"params":{}}`: {Asks: "3"},
@@ -158,7 +158,7 @@ func TestGuestLines(t *testing.T) {
 		`{"id":7,"result":{}}`:                                            {Private: true},
 		`no JSON`:                                                         {Private: true},
 	} {
-		if got := guests.Tell([]byte(line)); got != want {
+		if got := guests.Audience([]byte(line)); got != want {
 			t.Errorf("%s: got %+v, want %+v", line, got, want)
 		}
 	}

@@ -123,8 +123,8 @@ func (fs *folders) unfollow(id agency.RunID, path string, after time.Duration, t
 	})
 }
 
-// Hint reports that a file may have changed.
-func (ob *Observer) Hint(path string) {
+// FileChanged handles a file event: the file at path may have changed.
+func (ob *Observer) FileChanged(path string) {
 	in, itself, followers := ob.folders.changed(path)
 	if in.changed != nil && (in.only == "" || in.only == filepath.Base(path)) {
 		in.changed(ob.ctx, in.id)

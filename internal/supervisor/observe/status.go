@@ -49,7 +49,7 @@ func (ob *Observer) quiet(s agency.Status) time.Time { return s.Since.Add(ob.Ela
 // facts returns everything that the status of a run is derived from. It does not write to r: where
 // more is known than r holds, the run of the facts is a copy.
 func (ob *Observer) facts(r *agency.Run) status.Facts {
-	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), SilentSince: ob.IdleSince(r)}
+	f := status.Facts{Run: r, StallThreshold: time.Duration(ob.stall.Load()), UnresponsiveSince: ob.IdleSince(r)}
 	ob.mu.Lock()
 	defer ob.mu.Unlock()
 	if r.RemovedAt == nil {
