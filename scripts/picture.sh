@@ -1,5 +1,5 @@
 #!/bin/sh
-# The picture of the README: what agency ls --watch shows of three scripted agents, from the real program.
+# The picture of the README: what agency ls --watch shows of four scripted agents, from the real program.
 # usage: picture.sh AGENCY > docs/ls.svg
 set -eu
 

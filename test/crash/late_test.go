@@ -23,7 +23,7 @@ func TestStopOfADaemonThatHangs(t *testing.T) {
 	w.must("daemon", "stop")
 	w.release()
 	w.await("the run to be settled", func() bool { return w.target().State == "failed" })
-	if log := w.log(); !strings.Contains(log, "does not come to its end") || !strings.Contains(log, ".lose(") {
+	if log := w.log(); !strings.Contains(log, "the daemon does not stop") || !strings.Contains(log, ".lose(") {
 		t.Errorf("the log does not say what hung:\n%s", log)
 	}
 }
