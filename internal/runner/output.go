@@ -38,12 +38,13 @@ func (o *output) add(f *os.File, size int, sink func([]byte)) error {
 	return nil
 }
 
-// take gives a piece of output to a sink, and counts it.
+// take gives a piece of output to a sink, and counts it. The time of the output is known only when the
+// sink has the piece: a daemon that hears of a later time reads what the log has by then.
 func (o *output) take(p []byte, sink func([]byte)) {
 	now := killpoint.Now()
 	o.bytes.Add(int64(len(p)))
-	o.last.Store(now.UnixNano())
 	sink(p)
+	o.last.Store(now.UnixNano())
 	o.progress.see(p, now)
 	wake(o.came)
 }

@@ -34,3 +34,17 @@ func TestDrainWaitsForASlowDisk(t *testing.T) {
 		t.Errorf("the disk took %q", taken)
 	}
 }
+
+// A daemon that hears of output finds it in the log, also when another update goes out at that moment.
+func TestOutputIsKnownWhenItIsThere(t *testing.T) {
+	t.Parallel()
+	o := &output{came: make(chan struct{}, 1), progress: newProgress()}
+	o.take([]byte("a question\n"), func([]byte) {
+		if o.last.Load() != 0 {
+			t.Error("the output is announced before the log has it")
+		}
+	})
+	if o.last.Load() == 0 || len(o.came) != 1 {
+		t.Error("the output is not announced")
+	}
+}
