@@ -130,6 +130,9 @@ func operationText(op *api.Description) string {
 	return fmt.Sprintf("\n### %s\n\n%s%s\n\n```json\n%s\n```\n", op.Name, wrapped(text), errorsText(op.Errors), op.Example)
 }
 
+// streamName returns the last part of the path of a stream.
+func streamName(s *api.Stream) string { return strings.TrimPrefix(s.Path, "/v1/") }
+
 func streamText(s *api.Stream) string {
 	text := fmt.Sprintf("%s `GET %s`", s.Help, s.Path)
 	switch {
@@ -140,7 +143,7 @@ func streamText(s *api.Stream) string {
 	default:
 		text += " reads."
 	}
-	return fmt.Sprintf("\n### %s\n\n%s%s\n", s.Name(), wrapped(text), errorsText(s.Errors))
+	return fmt.Sprintf("\n### %s\n\n%s%s\n", streamName(s), wrapped(text), errorsText(s.Errors))
 }
 
 func errorsText(codes []agency.Code) string {

@@ -157,7 +157,7 @@ func operationObject(op *api.Description) object {
 // streamObject describes a stream. Its answer has no envelope, so the schema is that of one item.
 func streamObject(t *testing.T, from *source, s *api.Stream) object {
 	t.Helper()
-	group, _, _ := strings.Cut(s.Name(), ".")
+	group, _, _ := strings.Cut(streamName(s), ".")
 	query, err := from.schemaOf(s.Query, true)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func streamObject(t *testing.T, from *source, s *api.Stream) object {
 		parameters = append(parameters, object{"name": "Upgrade", "in": "header", "required": true, "schema": object{"const": s.Upgrade}})
 	}
 	return object{
-		"operationId": s.Name(), "tags": []string{group}, "summary": s.Help, "parameters": parameters,
+		"operationId": streamName(s), "tags": []string{group}, "summary": s.Help, "parameters": parameters,
 		"x-kind":    map[bool]string{false: api.Reads.String(), true: api.Acts.String()}[s.Upgrade != ""],
 		"responses": object{status: answer, "default": object{"$ref": "#/components/responses/Failure"}},
 	}

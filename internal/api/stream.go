@@ -37,9 +37,6 @@ const (
 // UpdatesProtocol is the protocol of session.updates.
 const UpdatesProtocol = "agency-updates"
 
-// Name returns the last part of the path.
-func (s *Stream) Name() string { return strings.TrimPrefix(s.Path, "/v1/") }
-
 // Streams returns the table of streams, in the order of the documents.
 func Streams() []Stream {
 	return []Stream{
