@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind tells whether a line came, went or stayed.
+// Kind is what a change did to a line: it kept, added or deleted the line.
 type Kind byte
 
 // The kinds of line.

@@ -129,8 +129,8 @@ func (r *Remote) alias(ctx context.Context, name string) string {
 	return ""
 }
 
-// Forge returns the forge of a site, reached by a program of the user. There is no such program for
-// Gitea: the error is E_FORGE_NOT_FOUND.
+// Forge returns the forge of a site, which it reaches by a program of the user, such as gh. For Gitea
+// no program is known, and Forge fails with E_FORGE_NOT_FOUND.
 func (r *Remote) Forge(s Site) (Forge, error) {
 	switch s.Kind {
 	case agency.ForgeGitHub:

@@ -44,9 +44,9 @@ func undoing(path string) string {
 	return "refs/agency/undoing/" + path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// MadeBranch reports whether AddWorktree made the branch for the worktree at path. It is false when
-// there is no such branch, and when the branch has no reflog, unless a crash interrupted UndoBranch
-// while it deleted the branch. A branch that cannot be read is an error.
+// MadeBranch reports whether AddWorktree made the branch for the worktree at path. It returns false for
+// a branch that does not exist or has no reflog, unless a crash interrupted UndoBranch while it deleted
+// the branch. A branch that cannot be read is an error.
 func (g *Worktrees) MadeBranch(ctx context.Context, repo agency.Repo, path, branch string) (bool, error) {
 	log, err := g.refs.reflog(ctx, repo, branch)
 	if err != nil || slices.ContainsFunc(log, func(entry string) bool { return provesMaker(entry, path) }) {

@@ -87,7 +87,7 @@ func (g *Repos) locate(ctx context.Context, dir string) (place, error) {
 	}
 	out, err := ask(questions...)
 	if said(err, "must be run in a work tree") {
-		// There is no toplevel, so the last question is left out.
+		// A folder outside of a work tree, such as a bare repository, has no toplevel.
 		questions = questions[:4]
 		out, err = ask(questions...)
 	}

@@ -69,7 +69,7 @@ func (s *starter) run(ctx context.Context) (started bool, err error) {
 	return started, err
 }
 
-// session reads a plan, tells what it would do, and starts it when the user is sure. It returns the id of
+// session reads a plan, prints what it would do, and starts it when the user confirms. It returns the id of
 // the session, or none if it has not started.
 func (s *starter) session(ctx context.Context) (id agency.SessionID, err error) {
 	path, err := s.console.text(ctx, "the plan, a file or folder")

@@ -80,7 +80,7 @@ func (d *Daemon) PauseQueueOf(ctx context.Context, e *agency.QueueEntry, resume 
 	return err
 }
 
-// Change tells what has changed at the daemon.
+// Change is what an event of the daemon may have changed.
 type Change struct {
 	Run agency.RunID // empty for an event about no run, such as a message to the user
 	All bool         // anything may have changed

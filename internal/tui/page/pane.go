@@ -33,7 +33,7 @@ func (p *Pane) Keys(group string) []Binding {
 	}
 }
 
-// Draw returns a rule, which tells what part of the text is visible, and that part.
+// Draw returns the visible part of the text, below a rule that shows which part it is.
 func (p *Pane) Draw(text Text, width, height int) []cell.Line {
 	if height < 1 {
 		return nil
