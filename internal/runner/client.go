@@ -236,7 +236,7 @@ func (c *client) receive(ctx context.Context, wire *wire, acked chan<- uint64) e
 			c.answering.Add(1)
 			go func() {
 				defer c.answering.Add(-1)
-				_ = wire.send(c.answer(m, func() error { return looks.ask(ctx, wire, m.ID) }))
+				_ = wire.send(c.answer(m, func(entering bool) error { return looks.ask(ctx, wire, m.ID, entering) }))
 			}()
 		}
 	}
@@ -277,7 +277,7 @@ type lookouts struct {
 
 // ask asks the daemon to look at the terminal, and returns why nothing may be typed. Without an
 // answer, nothing may be typed.
-func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64) error {
+func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64, entering bool) error {
 	answer := make(chan message, 1)
 	l.mu.Lock()
 	if l.waiting == nil {
@@ -291,7 +291,7 @@ func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64) error {
 		delete(l.waiting, id)
 	}()
 	unseen := agency.Errorf(agency.CodeInputRefused, "the daemon did not look at the terminal, so the wrapper types nothing into it")
-	if wire.send(message{Kind: kindLook, ID: id}) != nil {
+	if wire.send(message{Kind: kindLook, ID: id, Entering: entering}) != nil {
 		return unseen
 	}
 	select {
@@ -317,7 +317,7 @@ func (l *lookouts) answer(m message) {
 }
 
 // answer does what the daemon requests; look asks it to look at the terminal.
-func (c *client) answer(m message, look func() error) message {
+func (c *client) answer(m message, look func(entering bool) error) message {
 	reply := message{Kind: kindAnswer, ID: m.ID}
 	switch m.Kind {
 	case kindInput:

@@ -24,13 +24,13 @@ const (
 // look at what the terminal shows; only a user's keys take another way.
 type hand struct {
 	t       *terminal
-	look    func() error // returns an error if nothing may be typed on what the terminal shows
+	look    func(entering bool) error // returns an error if nothing may be typed on what the terminal shows
 	release func()
 }
 
 // take prevents all other typing until the hand is released. It is refused when the runner does not read
 // its input, and while a user types.
-func (t *terminal) take(look func() error) (*hand, error) {
+func (t *terminal) take(look func(entering bool) error) (*hand, error) {
 	if t.ended.Load() {
 		return nil, endedError(t.runID)
 	}
@@ -49,8 +49,13 @@ func (t *terminal) take(look func() error) (*hand, error) {
 }
 
 // types looks, and then writes to the runner's terminal, unless the runner does not read.
-func (h *hand) types(text string) error {
-	if err := h.clear(); err != nil {
+func (h *hand) types(text string) error { return h.write(text, false) }
+
+// enter is types for the Enter after a text.
+func (h *hand) enter() error { return h.write("\r", true) }
+
+func (h *hand) write(text string, entering bool) error {
+	if err := h.clear(entering); err != nil {
 		return err
 	}
 	_ = h.t.master.SetWriteDeadline(time.Now().Add(writeLimit))
@@ -68,10 +73,10 @@ func (h *hand) types(text string) error {
 
 // clear looks until the runner prints nothing between the request and the answer, so that the look
 // is of the present screen.
-func (h *hand) clear() error {
+func (h *hand) clear(entering bool) error {
 	for range mostLooks {
 		seen := h.t.out.bytes.Load()
-		if err := h.look(); err != nil {
+		if err := h.look(entering); err != nil {
 			return err
 		}
 		if h.t.out.bytes.Load() == seen {

@@ -12,10 +12,10 @@ import (
 )
 
 // anything is a look at a terminal that takes all input.
-func anything(context.Context) error { return nil }
+func anything(context.Context, bool) error { return nil }
 
 // dialog is a look at a terminal that shows a dialog.
-func dialog(context.Context) error {
+func dialog(context.Context, bool) error {
 	return agency.Errorf(agency.CodeInputRefused, "a dialog is open")
 }
 
@@ -47,9 +47,9 @@ func TestNoEnterIntoADialog(t *testing.T) {
 	f.begin(true)
 	link := receive(t, "link", d.links)
 	f.logged("ready")
-	look := func(ctx context.Context) error {
+	look := func(ctx context.Context, entering bool) error {
 		if strings.Contains(f.log("runner"), "Sure?") {
-			return dialog(ctx)
+			return dialog(ctx, entering)
 		}
 		return nil
 	}
@@ -72,9 +72,9 @@ func TestLookAgainAtWhatWasPrinted(t *testing.T) {
 	link := receive(t, "link", d.links)
 	f.logged("ready")
 	looks := 0
-	err := link.Keys(t.Context(), "q", func(ctx context.Context) error {
+	err := link.Keys(t.Context(), "q", func(ctx context.Context, entering bool) error {
 		if looks++; looks > 1 {
-			return dialog(ctx)
+			return dialog(ctx, entering)
 		}
 		if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
 			return err
@@ -97,16 +97,19 @@ func TestEnterWaitsForTheText(t *testing.T) {
 	f.begin(true)
 	link := receive(t, "link", d.links)
 	f.logged("ready")
-	typed := false
-	look := func(context.Context) error {
+	typed, entered := false, false
+	look := func(_ context.Context, entering bool) error {
+		entered = entering
 		if !typed { // the runner begins to read a while after the text was typed
-			typed = true
+			if typed = true; entering {
+				t.Error("Enter came first")
+			}
 			time.AfterFunc(time.Second, func() { _ = os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600) })
 		}
 		return nil
 	}
-	if _, err := link.Input(t.Context(), "hello", look); err != nil {
-		t.Fatal(err)
+	if _, err := link.Input(t.Context(), "hello", look); err != nil || !entered {
+		t.Fatalf("%v, after a look before Enter: %t", err, entered)
 	}
 	f.logged("done")
 	if first, second := f.raw("first"), f.raw("second"); first != "hello" || second != "\r" {

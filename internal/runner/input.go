@@ -41,7 +41,7 @@ func checkInput(text string) error {
 
 // input types a text into the runner's terminal and presses Enter, each after a look, and returns
 // the effect that it saw.
-func (t *terminal) input(text string, look func() error) (agency.Delivery, error) {
+func (t *terminal) input(text string, look func(entering bool) error) (agency.Delivery, error) {
 	delivery := agency.Delivery{Effect: agency.EffectNone}
 	if err := checkInput(text); err != nil {
 		return delivery, err
@@ -83,7 +83,7 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 	}
 	time.Sleep(enterAfter)
 	before = h.t.out.bytes.Load()
-	if err := h.types("\r"); err != nil {
+	if err := h.enter(); err != nil {
 		e := *agency.AsError(err)
 		e.Message = "the message was typed, but not Enter: " + e.Message
 		return 0, false, &e
@@ -129,7 +129,7 @@ func (t *terminal) checkLines(text string) (byLine bool, err error) {
 }
 
 // press types keys unchanged, after a look.
-func (t *terminal) press(keys string, look func() error) error {
+func (t *terminal) press(keys string, look func(entering bool) error) error {
 	h, err := t.take(look)
 	if err != nil {
 		return err

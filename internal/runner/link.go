@@ -33,12 +33,12 @@ type Link struct {
 	closed  bool
 	next    uint64
 	waiting map[uint64]chan message
-	looks   map[uint64]func() error // the look for each request, by id
+	looks   map[uint64]func(entering bool) error // the look for each request, by id
 }
 
 // Look looks at a runner's terminal right before something is typed into it, and returns why
-// nothing may be typed.
-type Look = func(ctx context.Context) error
+// nothing may be typed. entering reports whether that is the Enter after a text.
+type Look = func(ctx context.Context, entering bool) error
 
 // linkBuffer holds most messages of a wrapper; a daemon may have a thousand links.
 const linkBuffer = 512
@@ -49,7 +49,7 @@ func NewLink(conn net.Conn, tmux string) *Link {
 	return &Link{
 		tmux: tmux,
 		wire: &wire{conn: conn, in: bufio.NewReaderSize(conn, linkBuffer)}, welcomed: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint64]chan message{},
-		looks: map[uint64]func() error{},
+		looks: map[uint64]func(bool) error{},
 	}
 }
 
@@ -108,7 +108,7 @@ func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 				return err
 			}
 		case m.Kind == kindLook:
-			go l.lookFor(m.ID)
+			go l.lookFor(m)
 		case m.Kind == kindAnswer:
 			l.mu.Lock()
 			answer := l.waiting[m.ID]
@@ -161,7 +161,7 @@ func (l *Link) typing(ctx context.Context, m message, look Look) (message, error
 		return message{}, agency.Errorf(agency.CodeInputRefused, "the wrapper of %s is of an older agency, which types without a look at the terminal", l.id).
 			WithHint("type yourself: agency attach %s; or start the agent again: agency resume --restart %s", l.id, l.id)
 	}
-	return l.ask(ctx, m, func() error { return look(ctx) })
+	return l.ask(ctx, m, func(entering bool) error { return look(ctx, entering) })
 }
 
 // lookVersion is the version since which a wrapper asks for a look before it types.
@@ -176,15 +176,15 @@ func (l *Link) Say(ctx context.Context, s agency.Saying) (agency.Delivery, error
 }
 
 // lookFor looks for a request that is under way, and sends the result to the wrapper.
-func (l *Link) lookFor(id uint64) {
+func (l *Link) lookFor(m message) {
 	l.mu.Lock()
-	look := l.looks[id]
+	look := l.looks[m.ID]
 	l.mu.Unlock()
 	err := error(agency.Errorf(agency.CodeInputRefused, "the request to type into %s was withdrawn", l.id))
 	if look != nil {
-		err = look()
+		err = look(m.Entering)
 	}
-	if l.wire.send(message{Kind: kindLooked, ID: id, Error: toWire(err)}) != nil {
+	if l.wire.send(message{Kind: kindLooked, ID: m.ID, Error: toWire(err)}) != nil {
 		l.abandon()
 	}
 }
@@ -277,7 +277,7 @@ func (l *Link) awaitWelcome(ctx context.Context) error {
 }
 
 // ask sends a request and waits for its answer; look looks at the terminal for it.
-func (l *Link) ask(ctx context.Context, m message, look func() error) (message, error) {
+func (l *Link) ask(ctx context.Context, m message, look func(entering bool) error) (message, error) {
 	if err := l.awaitWelcome(ctx); err != nil {
 		return message{}, err
 	}

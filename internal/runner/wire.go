@@ -55,8 +55,9 @@ type message struct {
 	Update   *agency.WrapperUpdate `json:"update,omitempty"`
 	Text     string                `json:"text,omitempty"`
 	By       agency.EndedBy        `json:"by,omitempty"`
-	Tmux     string                `json:"tmux,omitempty"`  // of a welcome: the socket of the tmux server
-	Force    bool                  `json:"force,omitempty"` // of a stop; an older wrapper forces at every second stop
+	Tmux     string                `json:"tmux,omitempty"`     // of a welcome: the socket of the tmux server
+	Entering bool                  `json:"entering,omitempty"` // of a look: Enter is next, after a text
+	Force    bool                  `json:"force,omitempty"`    // of a stop; an older wrapper forces at every second stop
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
 	Say      *agency.Saying        `json:"say,omitempty"`
 	Environ  agency.Environ        `json:"environ,omitempty"` // of an answer

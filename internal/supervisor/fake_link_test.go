@@ -31,7 +31,7 @@ type fakeLink struct {
 	closed bool
 }
 
-func (l *fakeLink) Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error) {
+func (l *fakeLink) Input(ctx context.Context, text string, look func(ctx context.Context, entering bool) error) (agency.Delivery, error) {
 	if l.InputFunc != nil {
 		if err := l.InputFunc(ctx); err != nil {
 			return agency.Delivery{}, err
@@ -40,7 +40,7 @@ func (l *fakeLink) Input(ctx context.Context, text string, look func(context.Con
 	if l.refusal != nil {
 		return agency.Delivery{}, l.refusal
 	}
-	if err := look(ctx); err != nil {
+	if err := look(ctx, false); err != nil {
 		return agency.Delivery{}, err
 	}
 	l.mu.Lock()
@@ -49,7 +49,7 @@ func (l *fakeLink) Input(ctx context.Context, text string, look func(context.Con
 	if l.TypedFunc != nil {
 		l.TypedFunc()
 	}
-	if err := look(ctx); err != nil {
+	if err := look(ctx, true); err != nil {
 		return agency.Delivery{}, err
 	}
 	if l.EnterFunc != nil {
@@ -62,14 +62,14 @@ func (l *fakeLink) Say(_ context.Context, s agency.Saying) (agency.Delivery, err
 	return l.SayFunc(s)
 }
 
-func (l *fakeLink) Keys(ctx context.Context, keys string, look func(context.Context) error) error {
+func (l *fakeLink) Keys(ctx context.Context, keys string, look func(ctx context.Context, entering bool) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if l.BeforeKeys != nil {
 		l.BeforeKeys()
 	}
-	if err := look(ctx); err != nil {
+	if err := look(ctx, false); err != nil {
 		return err
 	}
 	l.mu.Lock()

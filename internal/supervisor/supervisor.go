@@ -200,10 +200,10 @@ type Attempts interface {
 // Link is the connection to one live wrapper.
 type Link interface {
 	// Input types a text and Enter. It calls look right before each of them, and does not type
-	// after an error of look.
-	Input(ctx context.Context, text string, look func(context.Context) error) (agency.Delivery, error)
+	// after an error of look. entering reports that Enter is next; an older wrapper does not report it.
+	Input(ctx context.Context, text string, look func(ctx context.Context, entering bool) error) (agency.Delivery, error)
 	// Keys types keys unchanged, after a look.
-	Keys(ctx context.Context, keys string, look func(context.Context) error) error
+	Keys(ctx context.Context, keys string, look func(ctx context.Context, entering bool) error) error
 	// Say sends something to the runner in the runner's own protocol, once for each id, and returns
 	// how far that got.
 	Say(ctx context.Context, s agency.Saying) (agency.Delivery, error)

@@ -31,6 +31,9 @@ const (
 	// for a moment.
 	boxWait  = 3 * time.Second
 	boxEvery = 100 * time.Millisecond
+	// drawWait is how long Enter waits for the text to appear in the input box: an agent that reads
+	// both at once can take Enter for a part of the text, and nothing would show that it was there.
+	drawWait = 2 * time.Second
 	// takenWait is how long an agent may take to show that it took a message; stoppedWait is for
 	// one that has not reacted at all.
 	takenWait   = 5 * time.Second
@@ -129,8 +132,12 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 			err = agency.TypedPerhaps(err)
 		}
 	}()
-	delivery, err = link.Input(typing, text, func(ctx context.Context) error {
-		sight, err := in.clearSight(ctx, r)
+	var enterBy time.Time // until then Enter waits for the text to appear
+	delivery, err = link.Input(typing, text, func(ctx context.Context, entering bool) error {
+		if entering && enterBy.IsZero() {
+			enterBy = time.Now().Add(drawWait)
+		}
+		sight, err := in.drawnSight(ctx, r, text, enterBy)
 		last = entry{in.now(), sight}
 		if err == nil {
 			looked.Store(true)
@@ -176,6 +183,21 @@ func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, e
 		case time.Now().After(deadline):
 			return sight, agency.Errorf(agency.CodeInputRefused, "the terminal of %s shows no input box, and the text could go elsewhere", r.Ref()).
 				WithHint("agency attach %s", r.Ref())
+		}
+		select {
+		case <-time.After(boxEvery):
+		case <-ctx.Done():
+			return sight, ctx.Err()
+		}
+	}
+}
+
+// drawnSight is clearSight that waits, until a time, for a typed text to appear in the input box.
+func (in *Input) drawnSight(ctx context.Context, r *agency.Run, text string, until time.Time) (agency.Sight, error) {
+	for {
+		sight, err := in.clearSight(ctx, r)
+		if err != nil || sight.Composer == nil || sight.Holds(text) || !time.Now().Before(until) {
+			return sight, err
 		}
 		select {
 		case <-time.After(boxEvery):
@@ -259,7 +281,7 @@ func (in *Input) typeKeys(ctx context.Context, r *agency.Run, keys string, look 
 	ctx, cancel := context.WithTimeoutCause(ctx, keysTimeout,
 		agency.Errorf(agency.CodeInputRefused, "the wrapper of %s does not take keys", r.Ref()).WithHint("agency attach %s", r.Ref()))
 	defer cancel()
-	if err := link.Keys(ctx, keys, look); err != nil {
+	if err := link.Keys(ctx, keys, func(ctx context.Context, _ bool) error { return look(ctx) }); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

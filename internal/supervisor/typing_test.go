@@ -156,6 +156,28 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// Enter waits until a busy agent has drawn the text: otherwise the agent could read both at once,
+// and show at no time that the text was in its input box.
+func TestEnterWaitsForTheText(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.SightFunc = composing
+		r, p := w.started("fix-login")
+		w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
+		w.tmux.show("> ")
+		p.link.TypedFunc = func() { w.after(time.Second, func() { w.tmux.show("> hello") }) }
+		p.link.EnterFunc = func() agency.Delivery {
+			w.tmux.show("> ")
+			return agency.Delivery{Effect: agency.EffectOutput}
+		}
+		_, got, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
+		if want := (agency.Delivery{Confirmed: true, Effect: agency.EffectTurn}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	})
+}
+
 // A slow agent draws the text only after Enter; that it leaves the input box then confirms it, too.
 func TestConfirmOfATextDrawnLate(t *testing.T) {
 	t.Parallel()
