@@ -322,7 +322,7 @@ func (v explainer) sourceFindings() []finding {
 		if !ok || source == agency.FromOutput {
 			continue
 		}
-		text := fmt.Sprintf("%d signs, the newest: %s", seen.Count, seen.Signal)
+		text := fmt.Sprintf("%d signals, the newest: %s", seen.Count, seen.Signal)
 		if seen.Event != "" {
 			text += " (" + seen.Event + ")"
 		}

@@ -135,7 +135,7 @@ func TestExplainHidden(t *testing.T) {
 			"process stopped: rule 6 (needs attention) comes before rule 11 (stopped)",
 			"contract needs_input: Which library?: the attempt is stopped",
 			"hook at work, using Edit: the attempt is stopped",
-			"hook 2 signs, the newest: tool_started",
+			"hook 2 signals, the newest: tool_started",
 		}},
 		{"at work", agency.Run{StallAfterMS: 1000, Attempt: agency.Attempt{
 			Number: 1, State: agency.Running, StartedAt: &begun, Reported: agency.Observed{Contract: &asking, At: begun.Add(-time.Second)}, AgentState: prompted,
@@ -144,7 +144,7 @@ func TestExplainHidden(t *testing.T) {
 			"contract needs_input: Which library?: a new prompt was submitted 1h ago",
 			"hook at work, using Edit: rule 12 (stalled) comes before rule 14 (working)",
 			"clock * nothing new for 59m; it is stalled after 1s",
-			"hook 2 signs, the newest: tool_started",
+			"hook 2 signals, the newest: tool_started",
 		}},
 	})
 }
