@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/cli/term"
 	"agency/internal/contract"
 	"agency/internal/plain"
 )
@@ -61,9 +61,11 @@ func NewSchema(d *command.Deps) *cobra.Command {
 func (o *schemaOptions) run(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return o.Print(map[string]any{"schemas": schemas()}, func(w io.Writer) {
+			var rows [][]string
 			for _, s := range schemas() {
-				_, _ = fmt.Fprintf(w, "%-14s  %s\n", s.Name, s.Of)
+				rows = append(rows, []string{s.Name, s.Of})
 			}
+			_, _ = io.WriteString(w, term.Table(rows))
 		})
 	}
 	i := slices.IndexFunc(schemas(), func(s schema) bool { return s.Name == args[0] })
