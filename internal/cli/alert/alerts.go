@@ -17,6 +17,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/view"
@@ -54,7 +55,7 @@ nothing needs action, the list is empty.`,
 	f.BoolVar(&o.allRepos, "all-repos", false, "show the alerts of every repository")
 	f.StringVar(&o.runRef, "run", "", "show only the alerts of `RUN`")
 	f.BoolVarP(&o.follow, "follow", "f", false, "print new alerts as they come")
-	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	_ = cmd.RegisterFlagCompletionFunc("run", complete.Runs(d))
 	cmd.AddCommand(newAlertsAck(d), newAlertsSnooze(d))
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/view"
 )
@@ -18,36 +19,32 @@ func alertID(al *api.Alert) string { return term.SafeLine(al.ID[max(0, len(al.ID
 
 // completeAlerts offers the open alerts here.
 func completeAlerts(d *command.Deps) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
-			resp, err := api.Call(ctx, client, api.ListAlerts, api.ListAlertsRequest{Dir: d.Dir})
-			words := make([]string, 0, len(resp.Alerts))
-			for i := range resp.Alerts {
-				words = append(words, command.Described(alertID(&resp.Alerts[i]), view.AlertSentence(&resp.Alerts[i])))
-			}
-			return words, err
-		})
-	}
+	return complete.Ask(d, func(ctx context.Context, client *api.Client) ([]string, error) {
+		resp, err := api.Call(ctx, client, api.ListAlerts, api.ListAlertsRequest{Dir: d.Dir})
+		words := make([]string, 0, len(resp.Alerts))
+		for i := range resp.Alerts {
+			words = append(words, complete.Described(alertID(&resp.Alerts[i]), view.AlertSentence(&resp.Alerts[i])))
+		}
+		return words, err
+	})
 }
 
 // completeMessages offers the messages of this inbox.
 func completeMessages(d *command.Deps) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
-			resp, err := api.Call(ctx, client, api.PollMessages, api.PollMessagesRequest{})
-			words := make([]string, 0, len(resp.Messages))
-			for i := range resp.Messages {
-				words = append(words, command.Described(messageID(resp.Messages[i].ID), view.MessageText(&resp.Messages[i])))
-			}
-			return words, err
-		})
-	}
+	return complete.Ask(d, func(ctx context.Context, client *api.Client) ([]string, error) {
+		resp, err := api.Call(ctx, client, api.PollMessages, api.PollMessagesRequest{})
+		words := make([]string, 0, len(resp.Messages))
+		for i := range resp.Messages {
+			words = append(words, complete.Described(messageID(resp.Messages[i].ID), view.MessageText(&resp.Messages[i])))
+		}
+		return words, err
+	})
 }
 
 // completeRecipients offers runs and the user.
 func completeRecipients(d *command.Deps) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		runs, directive := d.CompleteRuns(cmd, args, word)
+		runs, directive := complete.Runs(d)(cmd, args, word)
 		return append(runs, "user"), directive
 	}
 }
@@ -65,17 +62,12 @@ func completeChannels(d *command.Deps) cobra.CompletionFunc {
 
 // completeTimers offers the timers of the watchdog.
 func completeTimers(d *command.Deps) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+	return complete.First(complete.Ask(d, func(ctx context.Context, client *api.Client) ([]string, error) {
+		resp, err := api.Call(ctx, client, api.ListTimers, api.ListTimersRequest{})
+		words := make([]string, 0, len(resp.Timers))
+		for i := range resp.Timers {
+			words = append(words, complete.Described(resp.Timers[i].Name, resp.Timers[i].Message))
 		}
-		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
-			resp, err := api.Call(ctx, client, api.ListTimers, api.ListTimersRequest{})
-			words := make([]string, 0, len(resp.Timers))
-			for i := range resp.Timers {
-				words = append(words, command.Described(resp.Timers[i].Name, resp.Timers[i].Message))
-			}
-			return words, err
-		})
-	}
+		return words, err
+	}))
 }

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -59,8 +60,8 @@ func newMessagesSend(d *command.Deps) *cobra.Command {
 	f.StringVar(&o.text, "text", "", "the `TEXT` of the message")
 	f.StringVar(&o.payload, "payload", "", "send this `JSON` object instead of a text")
 	f.StringVar(&o.replyTo, "reply-to", "", "the `ID` of the message that this one answers, or the end of the id")
-	_ = cmd.RegisterFlagCompletionFunc("to", d.CompleteRuns)
-	_ = cmd.RegisterFlagCompletionFunc("tag", d.CompleteTags)
+	_ = cmd.RegisterFlagCompletionFunc("to", complete.Runs(d))
+	_ = cmd.RegisterFlagCompletionFunc("tag", complete.Tags(d))
 	_ = cmd.RegisterFlagCompletionFunc("reply-to", completeMessages(d))
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 )
@@ -59,7 +60,7 @@ func newWatchdogExplain(d *command.Deps) *cobra.Command {
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 
@@ -89,7 +90,7 @@ attempt of the run, and replaces another timer of the same name.`,
 	f.StringVar(&o.name, "name", "", "give the timer this `NAME` (default: that of the run)")
 	f.StringVar(&o.message, "message", "check", "send this `TEXT`")
 	f.IntVar(&o.interval, "interval", 30, "wait for this many `SECONDS` between two messages, 5 or more")
-	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	_ = cmd.RegisterFlagCompletionFunc("run", complete.Runs(d))
 	return cmd
 }
 

@@ -45,6 +45,18 @@ func (d *Deps) RunningDaemon() (*api.Client, error) {
 	return client, nil
 }
 
+// CompletionClient returns a client for completion, which starts no daemon and prints nothing; nil
+// without a configuration.
+func (d *Deps) CompletionClient() *api.Client {
+	cfg, _ := d.Config()
+	if cfg == nil {
+		return nil
+	}
+	client := api.NewClient(cfg.Socket, d.Version, nil)
+	client.Header = d.identity()
+	return client
+}
+
 func (d *Deps) connect() (*api.Client, error) {
 	// A command lives for milliseconds: collecting garbage before 16 MB are in use costs more than
 	// it saves.

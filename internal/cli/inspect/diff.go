@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/plain"
 )
@@ -35,14 +36,14 @@ run's branch. With --base last-turn it shows what the agent changed since it las
 present or last turn: what your last message led to.`,
 		Example:           "  agency diff fix-login\n  agency diff --stat fix-login\n  agency diff --base last-turn fix-login",
 		Args:              command.Takes("RUN"),
-		ValidArgsFunction: d.CompleteRuns,
+		ValidArgsFunction: complete.Runs(d),
 	}, o.run)
 	cmd.Flags().BoolVar(&o.stat, "stat", false, "show how many lines of each file changed, as git does")
 	cmd.Flags().BoolVarP(&o.ignoreSpace, "ignore-all-space", "w", false, "leave out lines that differ in white space only")
 	cmd.Flags().IntVarP(&o.context, "unified", "U", 3, "show `N` lines around each change")
 	cmd.Flags().BoolVar(&o.names, "name-only", false, "show only the names of the files")
 	cmd.Flags().StringVar(&o.base, "base", "", "compare with this `BASE`: base (where the run began, the default), target (where it left the branch that it would land in) or last-turn")
-	command.Values(cmd, "base", api.DiffFromBase, api.DiffFromTarget, api.DiffFromLastTurn)
+	complete.Values(cmd, "base", api.DiffFromBase, api.DiffFromTarget, api.DiffFromLastTurn)
 	return cmd
 }
 

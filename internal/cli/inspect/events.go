@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/view"
 )
@@ -47,7 +48,7 @@ cut; --json prints them whole, and with --follow each event is an envelope on it
 	cmd.Flags().Int64Var(&o.since, "since", 0, "print only the events after event `SEQ`")
 	cmd.Flags().IntVarP(&o.last, "last", "n", 0, "print only the last `N` events, and with -f new ones")
 	cmd.Flags().StringVar(&o.runRef, "run", "", "print only the events of `RUN`")
-	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	_ = cmd.RegisterFlagCompletionFunc("run", complete.Runs(d))
 	return cmd
 }
 

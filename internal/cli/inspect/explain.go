@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 )
@@ -36,7 +37,7 @@ hooks, stream and files), word (what the model wrote), looks (what its terminal 
 		}
 		return d.Print(resp, func(w io.Writer) { explainText(w, &resp, d.Columns()) })
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 

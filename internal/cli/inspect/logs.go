@@ -8,6 +8,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/duration"
 )
 
@@ -43,8 +44,8 @@ agent wrote them; on a terminal, agency removes escape sequences and control cha
 	f.IntVar(&o.attempt, "attempt", 0, "print the log of attempt `N` (default: the newest)")
 	f.IntVarP(&o.tail, "tail", "n", 0, "print only the last `N` lines, and with -f new ones (default: all)")
 	f.StringVar(&o.since, "since", "", "print only output since `TIME`: 10m, or 2026-01-31T15:04:05Z")
-	cmd.ValidArgsFunction = d.CompleteRuns
-	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteAttempts())
+	cmd.ValidArgsFunction = complete.Runs(d)
+	_ = cmd.RegisterFlagCompletionFunc("attempt", complete.Attempts(d))
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 type listOptions struct {
@@ -85,16 +86,16 @@ func (o *listOptions) addFlags(cmd *cobra.Command) {
 		cmd.MarkFlagsMutuallyExclusive("session", other)
 	}
 	_ = cmd.RegisterFlagCompletionFunc("session", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return o.CompleteSessions(cmd, nil, word)
+		return complete.Sessions(o.Deps)(cmd, nil, word)
 	})
-	command.Values(cmd, "output", outputs...)
-	command.Values(cmd, "status", agency.LabelWords()...)
+	complete.Values(cmd, "output", outputs...)
+	complete.Values(cmd, "status", agency.LabelWords()...)
 	columns := []string{}
 	for _, c := range command.RunColumns() {
 		columns = append(columns, strings.ToLower(string(c)))
 	}
-	command.Values(cmd, "format", columns...)
-	_ = cmd.RegisterFlagCompletionFunc("tag", o.CompleteTags)
+	complete.Values(cmd, "format", columns...)
+	_ = cmd.RegisterFlagCompletionFunc("tag", complete.Tags(o.Deps))
 }
 
 func (o *listOptions) run(cmd *cobra.Command, _ []string) error {

@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -46,6 +47,6 @@ run is live. docs/sandbox.md describes them.`,
 			_, _ = io.WriteString(w, d.TextTable(rows))
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }

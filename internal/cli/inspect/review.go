@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/plain"
 )
@@ -62,17 +63,17 @@ have changed since. --reviewed marks a file as reviewed until it changes.`,
 	f.StringArrayVar(&o.discard, "discard-comment", nil, "take back the comment `NUMBER`; all takes back every one that is not sent (repeatable)")
 	f.StringArrayVar(&o.reviewed, "reviewed", nil, "mark `FILE` as reviewed until it changes; all marks every one (repeatable)")
 	f.StringArrayVar(&o.unreviewed, "unreviewed", nil, "take the mark of `FILE` away; all takes every one (repeatable)")
-	cmd.ValidArgsFunction = d.CompleteWork
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("discard-comment", d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {
+	cmd.ValidArgsFunction = complete.Work(d)
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
+	_ = cmd.RegisterFlagCompletionFunc("discard-comment", complete.Reviewed(d, func(resp *api.ReviewRunResponse) []string {
 		numbers := []string{"all"}
 		for i := range resp.Comments {
-			numbers = append(numbers, command.Described(strconv.Itoa(resp.Comments[i].Number), resp.Comments[i].Text))
+			numbers = append(numbers, complete.Described(strconv.Itoa(resp.Comments[i].Number), resp.Comments[i].Text))
 		}
 		return numbers
 	}))
 	for _, name := range []string{"reviewed", "unreviewed"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {
+		_ = cmd.RegisterFlagCompletionFunc(name, complete.Reviewed(d, func(resp *api.ReviewRunResponse) []string {
 			paths := []string{"all"}
 			for _, f := range resp.Files {
 				paths = append(paths, f.Path)

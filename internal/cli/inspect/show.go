@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/view"
@@ -42,7 +43,7 @@ func NewShow(d *command.Deps) *cobra.Command {
 		})
 	})
 	cmd.Flags().BoolVar(&paths, "paths", false, "show the worktree and the files of the run too")
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // NewStatus returns the command agency status, which help does not list: agency ls, or with a run
@@ -17,7 +18,7 @@ func NewStatus(d *command.Deps) *cobra.Command {
 		Args:              command.TakesUpTo("RUN"),
 		Hidden:            true, // the help names one command for each purpose
 		GroupID:           "inspect",
-		ValidArgsFunction: d.CompleteRuns,
+		ValidArgsFunction: complete.Runs(d),
 	}, func(cmd *cobra.Command, args []string) error {
 		next := ls
 		if len(args) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/tui"
@@ -131,8 +132,8 @@ func ShowTUI(cmd *cobra.Command, d *command.Deps) error {
 	to := d.Err
 	d.Err = io.Discard
 	defer func() { d.Err = to }()
-	runners, _ := d.CompleteRunners(cmd, nil, "")
-	presets, _ := d.CompletePresets(cmd, nil, "")
+	runners, _ := complete.Runners(d)(cmd, nil, "")
+	presets, _ := complete.Presets(d)(cmd, nil, "")
 	return tui.Run(ctx, tui.Options{
 		Daemon: page.DaemonOf(client), In: d.In, Out: terminal, Env: d.Env, Dir: d.Dir, Config: d.CallerConfig(), Now: d.Now, Away: away, Runner: config.ParseRunner, Runners: runners, Presets: presets, Keys: keys, Views: cfg.TUI.Views,
 		Command: commands(ctx, d, program),

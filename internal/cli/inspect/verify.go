@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 )
@@ -42,7 +43,7 @@ Checks run code that the agent wrote, as your user.`,
   agency verify fix-login --merged
   agency verify fix-login --log test`,
 		Args:              command.Takes("RUN"),
-		ValidArgsFunction: d.CompleteRuns,
+		ValidArgsFunction: complete.Runs(d),
 	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.into, "into", "", "run the checks of the target `BRANCH` (default: as for agency merge)")
@@ -52,18 +53,18 @@ Checks run code that the agent wrote, as your user.`,
 	f.BoolVar(&o.noCache, "no-cache", false, "run every check, even one whose verdict is known")
 	f.BoolVar(&o.approve, "approve", false, "check work that changes what the checks run")
 	f.StringVar(&o.log, "log", "", "print the output of the newest execution of the check `NAME`, and run nothing")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("check", d.CompleteReviewed(func(resp *api.ReviewRunResponse) []string {
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
+	_ = cmd.RegisterFlagCompletionFunc("check", complete.Reviewed(d, func(resp *api.ReviewRunResponse) []string {
 		names := []string{}
 		for i := range resp.Checks {
-			names = append(names, command.Described(resp.Checks[i].Name, string(resp.Checks[i].State)))
+			names = append(names, complete.Described(resp.Checks[i].Name, string(resp.Checks[i].State)))
 		}
 		return names
 	}))
-	_ = cmd.RegisterFlagCompletionFunc("log", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+	_ = cmd.RegisterFlagCompletionFunc("log", complete.Shown(d, func(resp *api.ShowRunResponse) []string {
 		names := []string{}
 		for i := range resp.Checks {
-			names = append(names, command.Described(resp.Checks[i].Name, string(resp.Checks[i].Verdict)))
+			names = append(names, complete.Described(resp.Checks[i].Name, string(resp.Checks[i].Verdict)))
 		}
 		return names
 	}))

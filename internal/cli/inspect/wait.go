@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/duration"
 )
 
@@ -40,8 +41,8 @@ was stopped, 5 the timeout passed, 6 the state is unknown, 8 a run needs a user.
 	}, o.run)
 	cmd.Flags().StringSliceVar(&o.labels, "for", nil, "wait until each run has one of `STATUS,...`: ready-for-review, needs-input ...")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this `DURATION`, such as 30m (0: never)")
-	cmd.ValidArgsFunction = d.CompleteRuns
-	command.Values(cmd, "for", agency.LabelWords()...)
+	cmd.ValidArgsFunction = complete.Runs(d)
+	complete.Values(cmd, "for", agency.LabelWords()...)
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/file"
@@ -72,7 +73,7 @@ func completeKeys(d *command.Deps) []string {
 	keys := []string{}
 	if cfg, err := d.Config(); err == nil {
 		for _, o := range cfg.Origins() {
-			keys = append(keys, command.Described(o.Key, o.Value))
+			keys = append(keys, complete.Described(o.Key, o.Value))
 		}
 	}
 	return keys
@@ -88,7 +89,7 @@ func completeValues(d *command.Deps, cmd *cobra.Command, key string) []string {
 	i := slices.IndexFunc(origins, func(o config.Origin) bool { return o.Key == key })
 	switch {
 	case key == "defaults.runner":
-		names, _ := d.CompleteRunners(cmd, nil, "")
+		names, _ := complete.Runners(d)(cmd, nil, "")
 		return names
 	case i >= 0 && (origins[i].Value == "true" || origins[i].Value == "false"):
 		return []string{"true", "false"}

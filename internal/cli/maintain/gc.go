@@ -11,6 +11,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/plain"
@@ -47,7 +48,7 @@ checks that are as old and that no run shows.`,
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove the removable runs")
 	cmd.Flags().BoolVar(&o.branches, "delete-branches", false, "with --apply: delete the branches of these runs too")
 	cmd.Flags().Bool("dry-run", false, "remove nothing, as without --apply")
-	command.Values(cmd, "state", "completed", "failed", "stopped")
+	complete.Values(cmd, "state", "completed", "failed", "stopped")
 	cmd.MarkFlagsMutuallyExclusive("apply", "dry-run")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -48,11 +49,11 @@ what has a new answer.`,
 			f.String(q.flag, "", q.help)
 		}
 	}
-	_ = cmd.RegisterFlagCompletionFunc("runner", d.CompleteRunners)
-	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
-	command.Values(cmd, "layout", agency.LayoutMinimal, agency.LayoutStandard)
-	command.Values(cmd, "id-format", "mmdd-slug-hash", "timestamp-slug")
-	command.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
+	_ = cmd.RegisterFlagCompletionFunc("runner", complete.Runners(d))
+	_ = cmd.RegisterFlagCompletionFunc("base", complete.Bases(d))
+	complete.Values(cmd, "layout", agency.LayoutMinimal, agency.LayoutStandard)
+	complete.Values(cmd, "id-format", "mmdd-slug-hash", "timestamp-slug")
+	complete.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
 	f.StringVar(&o.repo, "repo", "", "a `PATH` in the repository (default: the current directory)")
 	f.BoolVar(&o.archive, "archive-scout", false, "with --layout standard: move the files of ai_docs/scout to scout_outputs/archive")
 	f.BoolVar(&o.force, "force", false, "write agency.toml and the templates anew; agency.toml.bak keeps the old agency.toml")

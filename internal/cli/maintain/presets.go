@@ -13,6 +13,7 @@ import (
 
 	"agency"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/duration"
@@ -152,6 +153,6 @@ func newPresetsShow(d *command.Deps) *cobra.Command {
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompletePresets
+	cmd.ValidArgsFunction = complete.Presets(d)
 	return cmd
 }

@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -42,7 +42,7 @@ rm takes a snapshot by itself before work would be lost.`,
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	cmd.AddCommand(newSnapshotList(d), newSnapshotShow(d), newSnapshotRestore(d))
 	return cmd
 }
@@ -68,25 +68,21 @@ func newSnapshotList(d *command.Deps) *cobra.Command {
 			_, _ = io.WriteString(w, d.TextTable(rows))
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 
 // completeSnapshots offers runs, and then the snapshots of the run.
 func completeSnapshots(d *command.Deps) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) != 1 {
-			return d.CompleteRuns(cmd, args, word)
-		}
-		return d.Ask(cmd, func(ctx context.Context, client *api.Client) ([]string, error) {
-			resp, err := api.Call(ctx, client, api.ListSnapshots, api.RunRequest{Run: args[0]})
+	ofRun := complete.Of(d, api.ListSnapshots, func(run string) api.RunRequest { return api.RunRequest{Run: run} },
+		func(resp *api.ListSnapshotsResponse) []string {
 			words := make([]string, 0, len(resp.Snapshots))
 			for _, s := range resp.Snapshots {
-				words = append(words, command.Described(strconv.Itoa(s.Number), s.Message))
+				words = append(words, complete.Described(strconv.Itoa(s.Number), s.Message))
 			}
-			return words, err
+			return words
 		})
-	}
+	return complete.Then(complete.Runs(d), ofRun)
 }
 
 // snapshotNumber reads an optional number after the run; 0 is the newest.

@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -49,9 +50,9 @@ the image of containers is built from. --show prints them and changes nothing.`,
 	f.StringVar(&o.target, "target", "", "show or trust the checks of `BRANCH`, and the setup before them")
 	f.BoolVar(&o.show, "show", false, "show what would be trusted, and change nothing")
 	f.BoolVar(&o.revoke, "revoke", false, "withdraw all trust of this repository")
-	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("target", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("run", d.CompleteRuns)
+	_ = cmd.RegisterFlagCompletionFunc("base", complete.Bases(d))
+	_ = cmd.RegisterFlagCompletionFunc("target", complete.Bases(d))
+	_ = cmd.RegisterFlagCompletionFunc("run", complete.Runs(d))
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/view"
 )
@@ -58,7 +59,7 @@ answer. Without RUN, it takes the run that asks, if only one does.`,
 		Args: command.TakesUpTo("RUN", "ANSWER"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return d.CompleteLive(cmd, args, word)
+				return complete.Live(d)(cmd, args, word)
 			}
 			if cmd.Flags().Changed("host") {
 				return scopes(), cobra.ShellCompDirectiveNoFileComp
@@ -71,17 +72,17 @@ answer. Without RUN, it takes the run that asks, if only one does.`,
 	cmd.Flags().StringVar(&o.host, "host", "", "allow the refused `HOST`, as in [sandbox] hosts")
 	cmd.MarkFlagsMutuallyExclusive("host", "prompt-id")
 	cmd.MarkFlagsMutuallyExclusive("host", "reason")
-	_ = cmd.RegisterFlagCompletionFunc("host", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+	_ = cmd.RegisterFlagCompletionFunc("host", complete.Shown(d, func(resp *api.ShowRunResponse) []string {
 		hosts := []string{}
 		for _, r := range unanswered(resp) {
-			hosts = append(hosts, command.Described(r.Entry, r.Reason))
+			hosts = append(hosts, complete.Described(r.Entry, r.Reason))
 		}
 		return hosts
 	}))
-	_ = cmd.RegisterFlagCompletionFunc("prompt-id", d.CompleteShown(func(resp *api.ShowRunResponse) []string {
+	_ = cmd.RegisterFlagCompletionFunc("prompt-id", complete.Shown(d, func(resp *api.ShowRunResponse) []string {
 		ids := []string{}
 		for i := range resp.Requests {
-			ids = append(ids, command.Described(resp.Requests[i].ID, resp.Requests[i].Text))
+			ids = append(ids, complete.Described(resp.Requests[i].ID, resp.Requests[i].Text))
 		}
 		return ids
 	}))

@@ -14,6 +14,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/file"
 	"agency/internal/socket"
 )
@@ -56,7 +57,7 @@ those of agency answer and agency send. The run continues when you leave it.`,
 		Args:    command.Takes("RUN"),
 	}, o.run)
 	cmd.Flags().BoolVar(&o.native, "native", false, "let the agent's own terminal join, in the mode protocol")
-	cmd.ValidArgsFunction = d.CompleteLive
+	cmd.ValidArgsFunction = complete.Live(d)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -50,7 +51,7 @@ dash.`,
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 
@@ -77,6 +78,6 @@ resolves the alert about the flag.`,
 			_, _ = fmt.Fprintf(w, "%s is no longer flagged: %s\n", resp.Run.Ref(), term.SafeLine(resp.Was.Reason))
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteFlagged
+	cmd.ValidArgsFunction = complete.Flagged(d)
 	return cmd
 }

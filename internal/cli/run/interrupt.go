@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // NewInterrupt returns the command agency interrupt.
@@ -38,6 +39,6 @@ other modes, use the agent's own key (agency attach) or agency stop.`,
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteLive
+	cmd.ValidArgsFunction = complete.Live(d)
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 	"agency/docs/skills"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/config"
 	"agency/internal/mcp"
 )
@@ -49,7 +50,7 @@ another program runs.`,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.allRepos, "all-repos", false, "let the tools see the runs of every repository")
 	cmd.Flags().StringVar(&o.tools, "tools", "usual", "serve this `SET` of tools: usual or all")
-	command.Values(cmd, "tools", "usual", "all")
+	complete.Values(cmd, "tools", "usual", "all")
 	cmd.Flags().BoolVar(&o.skill, "skill", false, "print the skill that teaches an agent to use the tools, and exit")
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/plain"
 )
@@ -56,7 +57,7 @@ defaults.`,
   agency merge fix-login --push
   agency merge --undo l_01KJP0Q6W3Z8J5T2V7Y4X9R1AB`,
 		Args:              o.takes,
-		ValidArgsFunction: d.CompleteWork,
+		ValidArgsFunction: complete.Work(d),
 	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.req.Into, "into", "", "land in the target `BRANCH` (default: [landing] target, the branch that the run began at, or the one that you have checked out)")
@@ -73,9 +74,9 @@ defaults.`,
 	for _, m := range agency.LandingMethods() {
 		methods = append(methods, string(m))
 	}
-	command.Values(cmd, "method", methods...)
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("undo", d.CompleteLandings)
+	complete.Values(cmd, "method", methods...)
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
+	_ = cmd.RegisterFlagCompletionFunc("undo", complete.Landings(d))
 	cmd.MarkFlagsMutuallyExclusive("push", "dry-run")
 	for _, other := range []string{"approve", "dry-run", "include-uncommitted", "into", "message", "method", "no-verify", "push"} {
 		cmd.MarkFlagsMutuallyExclusive("undo", other)
@@ -231,7 +232,7 @@ stay until agency rm. You cannot merge it until you remove the mark with --undo,
 		})
 	})
 	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 
@@ -258,6 +259,6 @@ func NewPath(d *command.Deps) *cobra.Command {
 			_, _ = fmt.Fprintln(w, strings.TrimRight(term.SafeLine(r.Worktree), "\n"))
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 type modeOptions struct {
@@ -57,18 +58,9 @@ agency run --env again.`,
 	f.IntVar(&o.attempt, "attempt", 0, "continue the conversation of attempt `N` (default: the newest)")
 	f.BoolVar(&o.force, "force", false, "do it although the configuration of the runner changed")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
-	command.Values(cmd, "when", "idle", "now")
-	_ = cmd.RegisterFlagCompletionFunc("attempt", d.CompleteAttempts())
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		switch len(args) {
-		case 0:
-			return d.CompleteRuns(cmd, args, word)
-		case 1:
-			return []string{string(agency.ModeTerminal), string(agency.ModeHeadless), string(agency.ModeProtocol)}, cobra.ShellCompDirectiveNoFileComp
-		default:
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-	}
+	complete.Values(cmd, "when", "idle", "now")
+	_ = cmd.RegisterFlagCompletionFunc("attempt", complete.Attempts(d))
+	cmd.ValidArgsFunction = complete.Then(complete.Runs(d), complete.Words(string(agency.ModeTerminal), string(agency.ModeHeadless), string(agency.ModeProtocol)))
 	return cmd
 }
 

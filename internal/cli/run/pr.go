@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/forge"
 	"agency/internal/plain"
@@ -44,7 +45,7 @@ does not tell which forge it is.`,
   agency pr fix-login --comments --send
   agency pr fix-login --merge`,
 		Args:              command.Takes("RUN"),
-		ValidArgsFunction: d.CompleteRuns,
+		ValidArgsFunction: complete.Runs(d),
 	}, o.run)
 	o.flags(cmd)
 	f := cmd.Flags()
@@ -57,7 +58,7 @@ does not tell which forge it is.`,
 	f.BoolVar(&o.comments, "comments", false, "print the unresolved comments of reviewers")
 	f.BoolVar(&o.send, "send", false, "with --comments: send them to the agent as one message")
 	cmd.MarkFlagsMutuallyExclusive("draft", "ready", "merge", "close", "status", "comments")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/duration"
@@ -35,7 +36,7 @@ type remoteOptions struct {
 func (o *remoteOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.remote, "remote", "", "push to `REMOTE`, its name or a URL (default: [landing] remote, or origin)")
-	_ = cmd.RegisterFlagCompletionFunc("remote", o.CompleteRemotes)
+	_ = cmd.RegisterFlagCompletionFunc("remote", complete.Remotes(o.Deps))
 	command.DurationVar(f, &o.limit, "timeout", 5*time.Minute, "give up after this `DURATION`")
 }
 
@@ -142,7 +143,7 @@ pre-push hook.`,
 		Example: `  agency push fix-login
   agency push fix-login --remote fork --branch login`,
 		Args:              command.Takes("RUN"),
-		ValidArgsFunction: d.CompleteRuns,
+		ValidArgsFunction: complete.Runs(d),
 	}, func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := o.bounded(cmd.Context())
 		defer cancel()

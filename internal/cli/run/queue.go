@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/plain"
@@ -87,9 +88,9 @@ approval is for the work as it is now.`,
 	f.StringVar(&req.Session, "session", "", "add the complete agents of `SESSION` whose work no other has")
 	f.StringVar(&req.Into, "into", "", "the target `BRANCH` (default: as for agency merge)")
 	f.BoolVar(&req.Approve, "approve", false, "approve the work as it is now")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("session", d.CompleteSessions)
-	cmd.ValidArgsFunction = d.CompleteRuns
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
+	_ = cmd.RegisterFlagCompletionFunc("session", complete.Sessions(d))
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 
@@ -128,7 +129,7 @@ func newQueueList(d *command.Deps) *cobra.Command {
 	f.StringVar(&req.Into, "into", "", "show only the queue of `BRANCH`")
 	f.BoolVar(&req.All, "all", false, "show runs that have left the queue too")
 	f.BoolVar(&everywhere, "all-repos", false, "show the queues of every repository")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
 	return cmd
 }
 
@@ -192,7 +193,7 @@ func newQueueShow(d *command.Deps) *cobra.Command {
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteQueued(true)
+	cmd.ValidArgsFunction = complete.Queued(d, true)
 	return cmd
 }
 
@@ -247,7 +248,7 @@ func newQueueExplain(d *command.Deps) *cobra.Command {
 			_, _ = fmt.Fprintf(w, "%s %s in the queue of %s, %s%s\n", term.SafeLine(e.Run), stateWords[e.State], term.SafeLine(e.Target), since, why)
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteQueued(true)
+	cmd.ValidArgsFunction = complete.Queued(d, true)
 	return cmd
 }
 
@@ -262,8 +263,8 @@ func newQueueChange(d *command.Deps, name, short, done string) *cobra.Command {
 		Annotations: map[string]string{command.ManyRuns: "yes"},
 	}, func(cmd *cobra.Command, args []string) error { return changeQueue(cmd, d, req, args, done) })
 	cmd.Flags().StringVar(&req.Into, "into", "", "act in the queue of `BRANCH` (default: the one that the run joined last)")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
-	cmd.ValidArgsFunction = d.CompleteQueued(name == "retry")
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
+	cmd.ValidArgsFunction = complete.Queued(d, name == "retry")
 	return cmd
 }
 
@@ -295,8 +296,8 @@ func newQueueResume(d *command.Deps) *cobra.Command {
 		return pauseQueue(cmd, d, into, true)
 	})
 	cmd.Flags().StringVar(&into, "into", "", "act on the queue of `BRANCH` (default: all queues of the repository)")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
-	cmd.ValidArgsFunction = d.CompleteQueued(false)
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
+	cmd.ValidArgsFunction = complete.Queued(d, false)
 	return cmd
 }
 
@@ -310,7 +311,7 @@ nothing.`,
 		Example: "  agency queue pause --into main",
 	}, func(cmd *cobra.Command, _ []string) error { return pauseQueue(cmd, d, into, false) })
 	cmd.Flags().StringVar(&into, "into", "", "act on the queue of `BRANCH` (default: all queues of the repository)")
-	_ = cmd.RegisterFlagCompletionFunc("into", d.CompleteBases)
+	_ = cmd.RegisterFlagCompletionFunc("into", complete.Bases(d))
 	return cmd
 }
 

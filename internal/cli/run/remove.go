@@ -9,6 +9,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -41,7 +42,7 @@ they go with the worktree.`,
 	cmd.Flags().BoolVarP(&o.force, "force", "f", false, "stop the run first if it is live")
 	cmd.Flags().BoolVar(&o.discard, "discard", false, "save nothing: delete the work that is in no commit")
 	cmd.Flags().BoolVar(&o.deleteBranch, "delete-branch", false, "delete the run's branch too")
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 

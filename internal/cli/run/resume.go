@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -67,7 +68,7 @@ The agent gets the environment of this command. agency does not keep the variabl
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
 	f.BoolVar(&o.allLost, "all-lost", false, "list the runs whose agents disappeared")
 	f.BoolVar(&o.yes, "yes", false, "with --all-lost: resume them")
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }
 

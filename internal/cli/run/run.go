@@ -17,6 +17,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/config"
 	"agency/internal/duration"
@@ -100,18 +101,18 @@ func (o *runOptions) addFlags(cmd *cobra.Command) {
 	} {
 		flag := strings.ReplaceAll(string(name), "_", "-")
 		f.Func(flag, usage, func(text string) error { return o.asked.Resources.Put(name, text) })
-		command.Values(cmd, flag, agency.NoLimit)
+		complete.Values(cmd, flag, agency.NoLimit)
 	}
 	f.BoolVar(&o.asked.NoSetup, "no-setup", false, "do not run the setup of the repository's agency.toml")
 	f.StringArrayVar(&o.with, "with", nil, withUsage)
 	f.BoolVarP(&o.attach, "attach", "a", false, "show the run's terminal at once")
-	command.Values(cmd, "mode", "terminal", "headless", "protocol")
-	command.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
-	command.Values(cmd, "network", "full", "allow", "none")
-	_ = cmd.RegisterFlagCompletionFunc("preset", o.CompletePresets)
-	_ = cmd.RegisterFlagCompletionFunc("runner", o.CompleteRunners)
-	_ = cmd.RegisterFlagCompletionFunc("base", o.CompleteBases)
-	_ = cmd.RegisterFlagCompletionFunc("tag", o.CompleteTags)
+	complete.Values(cmd, "mode", "terminal", "headless", "protocol")
+	complete.Values(cmd, "sandbox", "worktree", "landlock", "process", "container")
+	complete.Values(cmd, "network", "full", "allow", "none")
+	_ = cmd.RegisterFlagCompletionFunc("preset", complete.Presets(o.Deps))
+	_ = cmd.RegisterFlagCompletionFunc("runner", complete.Runners(o.Deps))
+	_ = cmd.RegisterFlagCompletionFunc("base", complete.Bases(o.Deps))
+	_ = cmd.RegisterFlagCompletionFunc("tag", complete.Tags(o.Deps))
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) error {

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -50,7 +51,7 @@ the message.`,
 	})
 	cmd.Flags().StringVarP(&path, "file", "f", "", "send the content of a `FILE`; - is standard input")
 	cmd.Flags().StringArrayVar(&with, "with", nil, withUsage)
-	cmd.ValidArgsFunction = d.CompleteLive
+	cmd.ValidArgsFunction = complete.Live(d)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 )
 
@@ -72,13 +73,7 @@ func newSetting(d *command.Deps, setting agency.Setting, about cobra.Command) *c
 
 // completeOfLive offers the live runs, and then the words that list returns for the given run.
 func completeOfLive(d *command.Deps, list func(resp *api.ShowRunResponse) []string) cobra.CompletionFunc {
-	ofRun := d.CompleteShown(list)
-	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) != 1 {
-			return d.CompleteLive(cmd, args, word)
-		}
-		return ofRun(cmd, args, word)
-	}
+	return complete.Then(complete.Live(d), complete.Shown(d, list))
 }
 
 // oneOrBoth accepts one argument or two.
@@ -140,7 +135,7 @@ of an ID is enough, and where there is one message, none is needed. Claude Code 
 	cmd.ValidArgsFunction = completeOfLive(d, func(resp *api.ShowRunResponse) []string {
 		words := make([]string, 0, len(resp.Queue))
 		for _, m := range resp.Queue {
-			words = append(words, command.Described(m.ID, m.Text))
+			words = append(words, complete.Described(m.ID, m.Text))
 		}
 		return words
 	})

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/duration"
 )
 
@@ -51,7 +52,7 @@ kills it at once. A run that has already ended is no error.`,
 		})
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "stop every live run of this repository")
-	cmd.ValidArgsFunction = d.CompleteLive
+	cmd.ValidArgsFunction = complete.Live(d)
 	return cmd
 }
 

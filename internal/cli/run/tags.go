@@ -10,6 +10,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // NewTags returns the command agency tags.
@@ -43,9 +44,9 @@ func newTagsChange(d *command.Deps, name, short string) *cobra.Command {
 	}, o.run)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
-			return d.CompleteRuns(cmd, args, word)
+			return complete.Runs(d)(cmd, args, word)
 		}
-		return d.CompleteTags(cmd, args, word)
+		return complete.Tags(d)(cmd, args, word)
 	}
 	return cmd
 }
@@ -77,6 +78,6 @@ func newTagsList(d *command.Deps) *cobra.Command {
 			}
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteRuns
+	cmd.ValidArgsFunction = complete.Runs(d)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // newCancel returns the command agency session cancel.
@@ -27,6 +28,6 @@ wait waits until all have ended.`,
 		}
 		return d.Print(resp, func(w io.Writer) { _, _ = fmt.Fprintf(w, "session %s is being cancelled\n", resp.Session.Ref()) })
 	})
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }

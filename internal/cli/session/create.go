@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/file"
 	"agency/internal/sessionfile"
@@ -57,7 +58,7 @@ know, and ended agents stay ended. agency itself sets the id, the counts and the
 	f.StringVar(&o.list, "agents", "", "record the agents of `JSON`: a file, the text itself, or - for standard input")
 	f.StringVar(&o.path, "file", "", "record a whole status.json from `FILE`; - is standard input")
 	f.StringArrayVar(&o.agents, "agent", nil, "record an agent `ID[:NAME[:WAVE]]` (repeatable)")
-	command.Values(cmd, "source", sources...)
+	complete.Values(cmd, "source", sources...)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/plain"
 )
@@ -42,12 +43,7 @@ the logs of all its agents, each line after the id of its agent, and safe for a 
 		},
 	}, o.run)
 	cmd.Flags().BoolVarP(&o.followed, "follow", "f", false, "print new output until the agent has ended, or the session has settled")
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 1 {
-			return d.CompleteAgents(cmd, args[0])
-		}
-		return d.CompleteSessions(cmd, args, word)
-	}
+	cmd.ValidArgsFunction = complete.Then(complete.Sessions(d), complete.Agents(d))
 	return cmd
 }
 

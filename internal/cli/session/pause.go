@@ -8,6 +8,7 @@ import (
 
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // newPause returns the command agency session pause.
@@ -26,6 +27,6 @@ func newPause(d *command.Deps) *cobra.Command {
 			_, _ = fmt.Fprintf(w, "session %s is paused; continue: agency session resume %s\n", resp.Session.Ref(), resp.Session.Ref())
 		})
 	})
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }

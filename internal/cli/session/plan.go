@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/plain"
@@ -37,11 +38,11 @@ func (o *planFlags) add(d *command.Deps, cmd *cobra.Command) {
 	f.StringVar(&o.base, "base", "", "start from `BASE`, a branch, tag or commit, instead of the plan's; deps: the merged results of an agent's dependencies")
 	f.IntVar(&o.maxParallel, "max-parallel", 0, "run at most `N` agents at once, instead of the plan's number (default: 3)")
 	f.StringVar(&o.onFailure, "on-failure", "", "when an agent fails, take this `ACTION` instead of the plan's: stop, continue or ask")
-	command.Values(cmd, "on-failure", string(agency.StopOnFailure), string(agency.ContinueOnFailure), string(agency.AskOnFailure))
+	complete.Values(cmd, "on-failure", string(agency.StopOnFailure), string(agency.ContinueOnFailure), string(agency.AskOnFailure))
 	f.StringVar(&o.land, "land", "", "land the work of complete agents by this `METHOD`, instead of the plan's: queue, merge or none")
-	command.Values(cmd, "land", string(agency.LandByQueue), string(agency.LandByMerge), string(agency.LandByNone))
-	_ = cmd.RegisterFlagCompletionFunc("agents", d.CompleteRunners)
-	_ = cmd.RegisterFlagCompletionFunc("base", d.CompleteBases)
+	complete.Values(cmd, "land", string(agency.LandByQueue), string(agency.LandByMerge), string(agency.LandByNone))
+	_ = cmd.RegisterFlagCompletionFunc("agents", complete.Runners(d))
+	_ = cmd.RegisterFlagCompletionFunc("base", complete.Bases(d))
 }
 
 // source returns the plan that the command line names.

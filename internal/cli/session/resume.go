@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // resumeOptions are the flags and dependencies of agency session resume.
@@ -43,7 +44,7 @@ session continues with the plan as it was. A new plan runs in a new session: age
 		Args:    command.Takes("SESSION"),
 	}, o.run)
 	addPlanChanged(cmd, &o.changed, "`ok`: continue with the plan as it was at the start, although its files changed", planAsItWas)
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
 
@@ -61,7 +62,7 @@ func (o *resumeOptions) run(cmd *cobra.Command, args []string) error {
 // addPlanChanged adds the flag --plan-changed with the words that a command takes.
 func addPlanChanged(cmd *cobra.Command, to *string, usage string, words ...string) {
 	cmd.Flags().StringVar(to, "plan-changed", "", usage)
-	command.Values(cmd, "plan-changed", words...)
+	complete.Values(cmd, "plan-changed", words...)
 }
 
 // checkPlanChanged refuses any word but these.

@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 )
@@ -50,7 +51,7 @@ before it are unchanged; all others run by the new plan. --dry-run only shows th
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the new session has settled, or is paused for a user")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up after this `DURATION`, such as 30m (0: never); the session continues")
 	addPlanChanged(cmd, &o.changed, "`ok|new`: use the plan as it was at the start, or its files as they are now", planAsItWas, planAsItIs)
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
 

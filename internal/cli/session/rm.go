@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 )
 
 // removeOptions are the flags and dependencies of agency session rm.
@@ -36,7 +37,7 @@ session.`,
 	}, o.run)
 	command.DurationVar(cmd.Flags(), &o.olderThan, "older-than", 0, "only sessions that ended longer than this `DURATION` ago, such as 7d")
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "remove these sessions")
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/view"
@@ -37,7 +38,7 @@ none runs, the latest.`,
 		Args:    command.TakesUpTo("SESSION"),
 	}, o.run)
 	o.facts.add(cmd)
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
 

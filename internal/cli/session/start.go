@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/duration"
 )
 
@@ -52,7 +53,7 @@ without its cancelled agents, 5 the timeout passed, 8 the session is paused.`,
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "return when the session has settled, or is paused for a user")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "with --wait: give up after this `DURATION`, such as 30m (0: never); the session continues")
 	cmd.Flags().StringVar(&o.source, "source", "", "the `KIND` of execution in the status file: orchestrate, execute-phase or run-prompt (default: orchestrate)")
-	command.Values(cmd, "source", sources...)
+	complete.Values(cmd, "source", sources...)
 	return cmd
 }
 

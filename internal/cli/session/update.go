@@ -9,6 +9,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/view"
 )
 
@@ -48,18 +49,8 @@ an envelope on a line, otherwise only if it refuses the report.
 	f.IntVar(&o.exitCode, "exit-code", 0, "with complete or fail: the exit status `N` of the process (default: 0 or 1)")
 	f.StringVar(&o.failure, "error", "", "with fail or cancel: the reason as `TEXT`")
 	f.IntVar(&o.parallel, "max-parallel", 0, "run at most `N` agents at once")
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 1 {
-			return []string{"start", "complete", "fail", "cancel"}, cobra.ShellCompDirectiveNoFileComp
-		}
-		return d.CompleteSessions(cmd, args, word)
-	}
-	_ = cmd.RegisterFlagCompletionFunc("agent", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return d.CompleteAgents(cmd, args[0])
-	})
+	cmd.ValidArgsFunction = complete.Then(complete.Sessions(d), complete.Words("start", "complete", "fail", "cancel"))
+	_ = cmd.RegisterFlagCompletionFunc("agent", complete.Agents(d))
 	return cmd
 }
 

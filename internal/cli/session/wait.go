@@ -11,6 +11,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/duration"
 	"agency/internal/view"
@@ -39,7 +40,7 @@ passed, 6 the state is unknown, 8 the session needs a user.`,
 	}, o.run)
 	cmd.Flags().BoolVar(&o.attention, "attention", false, "return when the session needs a user too")
 	command.DurationVar(cmd.Flags(), &o.timeout, "timeout", 0, "give up after this `DURATION`, such as 30m (0: never)")
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"agency"
 	"agency/internal/api"
 	"agency/internal/cli/command"
+	"agency/internal/cli/complete"
 	"agency/internal/cli/term"
 	"agency/internal/view"
 )
@@ -43,7 +44,7 @@ without its cancelled agents, 130 Ctrl-C.`,
 		}
 		return watch(cmd.Context(), d, client, s, since)
 	})
-	cmd.ValidArgsFunction = d.CompleteSessions
+	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
 
