@@ -230,19 +230,20 @@ func TestRemoveBesideAnUndo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		var id agency.RunID
+		started := make(chan agency.RunID, 1)
 		w.tmux.OnKill = func(string) { time.Sleep(time.Second) }
 		w.tmux.OnStart = func(l agency.Launch) error {
 			p := w.wrap(l)
 			if err := p.connect(); err != nil {
 				return err
 			}
-			id = l.RunID
+			started <- l.RunID
 			e := &agency.Exit{RunID: l.RunID, Attempt: 1, EndedAt: p.start.StartedAt, ExitCode: 127, EndedBy: agency.EndedByStartFailed, Error: "no such file"}
 			w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked = e, false })
 			return w.sup.Wrappers.Update(context.Background(), p.id, 1, agency.WrapperUpdate{Exit: e})
 		}
 		w.call(func() { _, _ = w.createRun(context.Background(), w.request("broken")) })
+		id := <-started
 		time.Sleep(500 * time.Millisecond)
 		if _, err := w.sup.RemoveRun(t.Context(), supervisor.RemoveRequest{Ref: string(id)}); err != nil {
 			t.Error(err)
