@@ -8,7 +8,7 @@ import (
 
 // OpenSteps opens a store whose schema is made by other migrations than the product's.
 func OpenSteps(ctx context.Context, path string, now func() time.Time, steps []string) (*Store, error) {
-	return open(ctx, path, now, steps)
+	return open(ctx, path, now, schema{steps: steps})
 }
 
 // Migrations returns the product's migrations.

@@ -21,11 +21,22 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
+// newestSchema is what all migrations lead to. A new file is made from it at once: the migrations
+// take several times as long, because each change of a table makes SQLite read the whole schema again.
+//
+//go:embed schema.sql
+var newestSchema string
+
+// schema is how a file gets its tables.
+type schema struct {
+	steps []string // step n, counted from 1, leads to version n
+	whole string   // leads from an empty file to the newest version; empty is by the steps
+}
+
 // applicationID marks a file as agency's own: "agcy" in ASCII.
 const applicationID = 0x61676379
 
-// migrations returns the steps of the schema in order. Step n, counted from 1, leads to schema
-// version n.
+// migrations returns the steps of the product's schema in order.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted by name
 	if err != nil {
@@ -92,10 +103,11 @@ func tooNew(path string, version, newest int) error {
 		WithHint("install an agency that knows schema version %d, such as the one that wrote it; nothing was changed", version)
 }
 
-// migrate applies the missing steps, all in one transaction with the resulting version: a crash
-// leaves either the old schema or the new one. Several processes may call it at once; one does the
-// work.
-func (s *database) migrate(ctx context.Context, steps []string) error {
+// migrate applies the missing steps, or makes the whole schema in a new file, all in one transaction
+// with the resulting version: a crash leaves either the old schema or the new one. Several processes
+// may call it at once; one does the work.
+func (s *database) migrate(ctx context.Context, want schema) error {
+	steps := want.steps
 	const readVersion = "PRAGMA user_version"
 	var version int
 	if err := s.writer.QueryRowContext(ctx, readVersion).Scan(&version); err != nil || version == len(steps) {
@@ -128,6 +140,12 @@ func (s *database) migrate(ctx context.Context, steps []string) error {
 		if err := s.Backup(ctx, filepath.Join(folder, BackupName(s.now(), fmt.Sprintf("-v%d", version)))); err != nil {
 			return err
 		}
+	}
+	if version == 0 && want.whole != "" {
+		if _, err := tx.ExecContext(ctx, want.whole); err != nil {
+			return fmt.Errorf("make the schema: %w", err)
+		}
+		version = len(steps)
 	}
 	for i, step := range steps[version:] {
 		if _, err := tx.ExecContext(ctx, step); err != nil {

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"agency"
@@ -68,6 +70,61 @@ func TestFreshSchema(t *testing.T) {
 	if err != nil || loose != "" {
 		t.Errorf("tables that are not strict: %q, %v", loose, err)
 	}
+}
+
+var update = flag.Bool("update", false, "write schema.sql")
+
+// A new file has the same tables, indexes and triggers, in the same words, as one that all migrations
+// made.
+func TestSchemaOfANewFile(t *testing.T) {
+	t.Parallel()
+	steps, err := sqlite.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrated, err := sqlite.OpenSteps(t.Context(), filepath.Join(t.TempDir(), "agency.db"), time.Now, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = migrated.Close() }()
+	want := schemaOf(t, migrated)
+	if *update {
+		if err := os.WriteFile("schema.sql", []byte(want), 0o644); err != nil { //nolint:gosec // it is a source file
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, schemaOf(t, openAt(t, filepath.Join(t.TempDir(), "agency.db")))); diff != "" {
+		t.Errorf("schema.sql is stale: go test ./internal/sqlite -run SchemaOfANewFile -update\n%s", diff)
+	}
+}
+
+// schemaOf returns the statements that make the schema of a store, and of any rows in it.
+func schemaOf(t *testing.T, s *sqlite.Store) string {
+	t.Helper()
+	rows, err := s.Readers().Query(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	text := "-- Made from migrations/ by go test ./internal/sqlite -run SchemaOfANewFile -update.\n"
+	for rows.Next() {
+		var kind, name, sql string
+		if err := rows.Scan(&kind, &name, &sql); err != nil {
+			t.Fatal(err)
+		}
+		text += "\n" + sql + ";\n"
+		if kind == "table" {
+			var filled bool
+			if err := s.Readers().QueryRow("SELECT EXISTS (SELECT 1 FROM " + name + ")").Scan(&filled); err != nil || filled {
+				t.Errorf("a new file has rows in %s, which schema.sql does not make: %v", name, err)
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // Migration files are numbered from 1 without a gap, because their place is their version.

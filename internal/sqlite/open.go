@@ -117,10 +117,10 @@ func Open(ctx context.Context, path string, now func() time.Time) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, path, now, steps)
+	return open(ctx, path, now, schema{steps, newestSchema})
 }
 
-func open(ctx context.Context, path string, now func() time.Time, steps []string) (_ *Store, err error) {
+func open(ctx context.Context, path string, now func() time.Time, want schema) (_ *Store, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, problem("open", path, err)
@@ -134,7 +134,7 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 		readers: pool(dsn(path, "rw", readerSettings()), readerConns),
 		copier:  pool(dsn(path, "rw", []setting{timeout()}), 1),
 	}
-	if err := db.start(ctx, steps); err != nil {
+	if err := db.start(ctx, want); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
@@ -143,8 +143,8 @@ func open(ctx context.Context, path string, now func() time.Time, steps []string
 
 // start looks before it writes: nothing touches the file until inspect has recognised it as
 // agency's own.
-func (s *database) start(ctx context.Context, steps []string) error {
-	if err := s.inspect(ctx, len(steps)); err != nil {
+func (s *database) start(ctx context.Context, want schema) error {
+	if err := s.inspect(ctx, len(want.steps)); err != nil {
 		return problem("open", s.path, err)
 	}
 	// The journal mode belongs to the file, not to the connection, so it is not among the writer's
@@ -158,7 +158,7 @@ func (s *database) start(ctx context.Context, steps []string) error {
 	if err := checkSettings(ctx, s.readers, s.path, readerSettings()); err != nil {
 		return err
 	}
-	if err := s.migrate(ctx, steps); err != nil {
+	if err := s.migrate(ctx, want); err != nil {
 		return problem("migrate", s.path, err)
 	}
 	if err := s.prepare(ctx); err != nil {
