@@ -102,9 +102,11 @@ func speaks(t *testing.T) *fixture {
 	return f
 }
 
-// die kills the wrapper, and returns one that adopts the agent, which is not started yet.
+// die kills the wrapper, and returns one that adopts the agent, which is not started yet. An agent can
+// be at work before its start is recorded, and without that record it cannot be adopted.
 func (f *fixture) die() *fixture {
 	f.t.Helper()
+	f.started()
 	f.signal(unix.SIGKILL)
 	f.wait()
 	next := *f
