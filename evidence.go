@@ -180,6 +180,12 @@ type Sight struct {
 	Boxless bool
 }
 
+// Typing is what a wrapper is about to type when it asks for a look at the terminal.
+type Typing struct {
+	Enter  bool   // it is the Enter after a text; an older wrapper does not report it
+	Unsent string // a text of agency that may be in the input box, since Enter did not follow
+}
+
 // holdsLimit is how many characters of a text's beginning or end, without white space, must be in
 // an input box.
 const holdsLimit = 30

@@ -236,7 +236,7 @@ func (c *client) receive(ctx context.Context, wire *wire, acked chan<- uint64) e
 			c.answering.Add(1)
 			go func() {
 				defer c.answering.Add(-1)
-				_ = wire.send(c.answer(m, func(entering bool) error { return looks.ask(ctx, wire, m.ID, entering) }))
+				_ = wire.send(c.answer(m, func(next agency.Typing) (bool, error) { return looks.ask(ctx, wire, m.ID, next) }))
 			}()
 		}
 	}
@@ -275,9 +275,8 @@ type lookouts struct {
 	waiting map[uint64]chan message
 }
 
-// ask asks the daemon to look at the terminal, and returns why nothing may be typed. Without an
-// answer, nothing may be typed.
-func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64, entering bool) error {
+// ask is a look by the daemon. Without an answer, nothing may be typed.
+func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64, next agency.Typing) (unsent bool, err error) {
 	answer := make(chan message, 1)
 	l.mu.Lock()
 	if l.waiting == nil {
@@ -291,16 +290,16 @@ func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64, entering bool
 		delete(l.waiting, id)
 	}()
 	unseen := agency.Errorf(agency.CodeInputRefused, "the daemon did not look at the terminal, so the wrapper types nothing into it")
-	if wire.send(message{Kind: kindLook, ID: id, Entering: entering}) != nil {
-		return unseen
+	if wire.send(message{Kind: kindLook, ID: id, Entering: next.Enter, Text: next.Unsent}) != nil {
+		return false, unseen
 	}
 	select {
 	case m := <-answer:
-		return m.Error.err()
+		return m.Unsent, m.Error.err()
 	case <-time.After(lookLimit):
-		return unseen
+		return false, unseen
 	case <-ctx.Done():
-		return unseen
+		return false, unseen
 	}
 }
 
@@ -317,7 +316,7 @@ func (l *lookouts) answer(m message) {
 }
 
 // answer does what the daemon requests; look asks it to look at the terminal.
-func (c *client) answer(m message, look func(entering bool) error) message {
+func (c *client) answer(m message, look lookFunc) message {
 	reply := message{Kind: kindAnswer, ID: m.ID}
 	switch m.Kind {
 	case kindInput:

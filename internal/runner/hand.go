@@ -24,13 +24,13 @@ const (
 // look at what the terminal shows; only a user's keys take another way.
 type hand struct {
 	t       *terminal
-	look    func(entering bool) error // returns an error if nothing may be typed on what the terminal shows
+	look    lookFunc // returns an error if nothing may be typed on what the terminal shows
 	release func()
 }
 
 // take prevents all other typing until the hand is released. It is refused when the runner does not read
 // its input, and while a user types.
-func (t *terminal) take(look func(entering bool) error) (*hand, error) {
+func (t *terminal) take(look lookFunc) (*hand, error) {
 	if t.ended.Load() {
 		return nil, endedError(t.runID)
 	}
@@ -49,41 +49,51 @@ func (t *terminal) take(look func(entering bool) error) (*hand, error) {
 }
 
 // types looks, and then writes to the runner's terminal, unless the runner does not read.
-func (h *hand) types(text string) error { return h.write(text, false) }
-
-// enter is types for the Enter after a text.
-func (h *hand) enter() error { return h.write("\r", true) }
-
-func (h *hand) write(text string, entering bool) error {
-	if err := h.clear(entering); err != nil {
+func (h *hand) types(text string) error {
+	if _, err := h.clear(agency.Typing{}); err != nil {
 		return err
 	}
+	_, err := h.write(text)
+	return err
+}
+
+// enter is types for the Enter after a text.
+func (h *hand) enter() error {
+	if _, err := h.clear(agency.Typing{Enter: true}); err != nil {
+		return err
+	}
+	_, err := h.write("\r")
+	return err
+}
+
+// write writes to the runner's terminal, after a look, and returns how many bytes it took.
+func (h *hand) write(text string) (n int, err error) {
 	_ = h.t.master.SetWriteDeadline(time.Now().Add(writeLimit))
 	defer func() { _ = h.t.master.SetWriteDeadline(time.Time{}) }()
-	_, err := h.t.master.WriteString(text)
+	n, err = h.t.master.WriteString(text)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return h.t.notReading()
+		return n, h.t.notReading()
 	case err != nil:
-		return endedError(h.t.runID)
+		return n, endedError(h.t.runID)
 	default:
-		return nil
+		return n, nil
 	}
 }
 
 // clear looks until the runner prints nothing between the request and the answer, so that the look
 // is of the present screen.
-func (h *hand) clear(entering bool) error {
+func (h *hand) clear(next agency.Typing) (unsent bool, err error) {
 	for range mostLooks {
 		seen := h.t.out.bytes.Load()
-		if err := h.look(entering); err != nil {
-			return err
+		if unsent, err = h.look(next); err != nil {
+			return false, err
 		}
 		if h.t.out.bytes.Load() == seen {
 			break
 		}
 	}
-	return nil
+	return unsent, nil
 }
 
 // awaitRead waits until the runner has read all that was typed, and reports whether it has. A kernel

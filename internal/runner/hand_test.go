@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -12,11 +13,11 @@ import (
 )
 
 // anything is a look at a terminal that takes all input.
-func anything(context.Context, bool) error { return nil }
+func anything(context.Context, agency.Typing) (bool, error) { return false, nil }
 
 // dialog is a look at a terminal that shows a dialog.
-func dialog(context.Context, bool) error {
-	return agency.Errorf(agency.CodeInputRefused, "a dialog is open")
+func dialog(context.Context, agency.Typing) (bool, error) {
+	return false, agency.Errorf(agency.CodeInputRefused, "a dialog is open")
 }
 
 // Nothing is typed unless a look finds the terminal clear.
@@ -47,11 +48,11 @@ func TestNoEnterIntoADialog(t *testing.T) {
 	f.begin(true)
 	link := receive(t, "link", d.links)
 	f.logged("ready")
-	look := func(ctx context.Context, entering bool) error {
+	look := func(ctx context.Context, next agency.Typing) (bool, error) {
 		if strings.Contains(f.log("runner"), "Sure?") {
-			return dialog(ctx, entering)
+			return dialog(ctx, next)
 		}
-		return nil
+		return false, nil
 	}
 	_, err := link.Input(t.Context(), "hello", look)
 	if !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "but not Enter") {
@@ -63,6 +64,45 @@ func TestNoEnterIntoADialog(t *testing.T) {
 	f.logged("Sure? q")
 }
 
+// A message that got no Enter is not typed again while it is there: it gets the Enter.
+func TestTextWithoutEnter(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		unsent bool
+		want   string
+	}{
+		"still there": {true, "readyhello\r"},
+		"gone":        {false, "readyhellohello\r"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := prepare(t, `stty raw -echo; printf ready; exec cat`)
+			d := f.listen(0)
+			f.begin(true)
+			link := receive(t, "link", d.links)
+			f.logged("ready")
+			_, err := link.Input(t.Context(), "hello", func(ctx context.Context, next agency.Typing) (bool, error) {
+				if next.Enter {
+					return dialog(ctx, next)
+				}
+				return false, nil
+			})
+			if !agency.IsCode(err, agency.CodeInputRefused) {
+				t.Fatal(err)
+			}
+			var left string
+			_, err = link.Input(t.Context(), "hello", func(_ context.Context, next agency.Typing) (bool, error) {
+				left = cmp.Or(left, next.Unsent)
+				return next.Unsent != "" && c.unsent, nil
+			})
+			if err != nil || left != "hello" {
+				t.Fatalf("%v, asked about %q", err, left)
+			}
+			f.logged(c.want)
+		})
+	}
+}
+
 // Output that was printed since the look began makes another look necessary.
 func TestLookAgainAtWhatWasPrinted(t *testing.T) {
 	t.Parallel()
@@ -72,15 +112,15 @@ func TestLookAgainAtWhatWasPrinted(t *testing.T) {
 	link := receive(t, "link", d.links)
 	f.logged("ready")
 	looks := 0
-	err := link.Keys(t.Context(), "q", func(ctx context.Context, entering bool) error {
+	err := link.Keys(t.Context(), "q", func(ctx context.Context, next agency.Typing) (bool, error) {
 		if looks++; looks > 1 {
-			return dialog(ctx, entering)
+			return dialog(ctx, next)
 		}
 		if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
-			return err
+			return false, err
 		}
 		f.logged("dialog")
-		return nil
+		return false, nil
 	})
 	if !agency.IsCode(err, agency.CodeInputRefused) || looks != 2 {
 		t.Errorf("got %v after %d looks", err, looks)
@@ -98,15 +138,15 @@ func TestEnterWaitsForTheText(t *testing.T) {
 	link := receive(t, "link", d.links)
 	f.logged("ready")
 	typed, entered := false, false
-	look := func(_ context.Context, entering bool) error {
-		entered = entering
+	look := func(_ context.Context, next agency.Typing) (bool, error) {
+		entered = next.Enter
 		if !typed { // the runner begins to read a while after the text was typed
-			if typed = true; entering {
+			if typed = true; next.Enter {
 				t.Error("Enter came first")
 			}
 			time.AfterFunc(time.Second, func() { _ = os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600) })
 		}
-		return nil
+		return false, nil
 	}
 	if _, err := link.Input(t.Context(), "hello", look); err != nil || !entered {
 		t.Fatalf("%v, after a look before Enter: %t", err, entered)

@@ -41,7 +41,7 @@ func checkInput(text string) error {
 
 // input types a text into the runner's terminal and presses Enter, each after a look, and returns
 // the effect that it saw.
-func (t *terminal) input(text string, look func(entering bool) error) (agency.Delivery, error) {
+func (t *terminal) input(text string, look lookFunc) (agency.Delivery, error) {
 	delivery := agency.Delivery{Effect: agency.EffectNone}
 	if err := checkInput(text); err != nil {
 		return delivery, err
@@ -67,12 +67,8 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 	if byLine, err = h.t.checkLines(text); err != nil {
 		return 0, false, err
 	}
-	typed := strings.ReplaceAll(text, "\n", "\r")
-	if h.t.paste.Load() {
-		typed = "\x1b[200~" + text + "\x1b[201~"
-	}
 	before = h.t.out.bytes.Load()
-	if err := h.types(typed); err != nil {
+	if err := h.text(text); err != nil {
 		return 0, false, err
 	}
 	if !byLine && !h.awaitRead(readLimit) {
@@ -88,7 +84,23 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 		e.Message = "the message was typed, but not Enter: " + e.Message
 		return 0, false, &e
 	}
+	h.t.keys.leave("")
 	return before, byLine, nil
+}
+
+// text types the text, unless it is still there from a message that got no Enter.
+func (h *hand) text(text string) error {
+	unsent, err := h.clear(agency.Typing{Unsent: h.t.keys.left()})
+	if err != nil || unsent {
+		return err
+	}
+	typed := strings.ReplaceAll(text, "\n", "\r")
+	if h.t.paste.Load() {
+		typed = "\x1b[200~" + text + "\x1b[201~"
+	}
+	n, err := h.write(typed)
+	h.t.keys.leave(text[:max(0, n-(len(typed)-len(text)))])
+	return err
 }
 
 // effect waits for an effect of an Enter.
@@ -129,7 +141,7 @@ func (t *terminal) checkLines(text string) (byLine bool, err error) {
 }
 
 // press types keys unchanged, after a look.
-func (t *terminal) press(keys string, look func(entering bool) error) error {
+func (t *terminal) press(keys string, look lookFunc) error {
 	h, err := t.take(look)
 	if err != nil {
 		return err

@@ -14,16 +14,18 @@ const (
 	loneEsc  = 50 * time.Millisecond
 )
 
-// typing follows the input from the pane, to know whether a user is typing. What terminals send by
-// themselves, such as focus and mouse reports and answers to queries, does not count.
+// typing follows the input from the pane, to know whether a user is typing, and what agency typed
+// without Enter. What terminals send by themselves, such as focus and mouse reports and answers to
+// queries, does not count.
 type typing struct {
 	mu     sync.Mutex
 	state  keyState
 	params []byte // of the sequence being read
-	left   int    // bytes of a mouse report still to come
+	more   int    // bytes of a mouse report still to come
 	pasted bool   // inside a bracketed paste
 	escAt  time.Time
 	draft  bool
+	unsent string // the text that agency typed, until Enter
 	lastAt time.Time
 }
 
@@ -58,6 +60,21 @@ func (t *typing) busy(now time.Time) bool {
 	return t.draft && since < draftFor || since < keyFor
 }
 
+// leave keeps the text that agency typed until a user sends or clears it, or agency does: then text
+// is empty.
+func (t *typing) leave(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsent = text
+}
+
+// left returns the text that agency typed without Enter.
+func (t *typing) left() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unsent
+}
+
 // settle decides that an ESC without a following byte was the key itself.
 func (t *typing) settle(now time.Time) {
 	if t.state == keyEscape && now.Sub(t.escAt) >= loneEsc {
@@ -68,6 +85,10 @@ func (t *typing) settle(now time.Time) {
 }
 
 func (t *typing) key(now time.Time) { t.lastAt = now }
+
+// empty notes that a key sent or cleared what was typed. Escape clears a user's draft in many
+// programs, but not in all, so it does not count for agency's text.
+func (t *typing) empty() { t.draft, t.unsent = false, "" }
 
 func (t *typing) step(b byte, now time.Time) {
 	switch t.state {
@@ -98,7 +119,7 @@ func (t *typing) step(b byte, now time.Time) {
 	case keyStringEscape:
 		t.state = keyText // ESC \ ends it; after any other byte nothing valid follows
 	case keyMouse:
-		if t.left--; t.left == 0 {
+		if t.more--; t.more == 0 {
 			t.state = keyText
 		}
 	}
@@ -117,7 +138,7 @@ func (t *typing) text(b byte, now time.Time) {
 	case t.pasted:
 		t.draft = t.draft || b > ' '
 	case b == '\r' || b == '\n' || b == ctrlC || b == ctrlD || b == ctrlU:
-		t.draft = false
+		t.empty()
 	case b >= ' ' && b != del:
 		t.draft = true
 	}
@@ -147,7 +168,7 @@ func (t *typing) sequence(final byte, now time.Time) {
 	switch {
 	case private: // a mouse report or an answer
 	case final == 'M' && len(t.params) == 0:
-		t.state, t.left = keyMouse, 3
+		t.state, t.more = keyMouse, 3
 	case final == '~' && string(t.params) == "200":
 		t.pasted = true
 		t.key(now)
@@ -178,8 +199,10 @@ func (t *typing) extended(now time.Time) {
 	withControl := (mods-1)&control != 0 && mods > 0
 	t.key(now)
 	switch {
-	case code == esc, code == '\r' && mods <= 1, withControl && (code == 'c' || code == 'd' || code == 'u'):
+	case code == esc:
 		t.draft = false
+	case code == '\r' && mods <= 1, withControl && (code == 'c' || code == 'd' || code == 'u'):
+		t.empty()
 	case code >= ' ' && code != 0x7f && !withControl:
 		t.draft = true
 	}

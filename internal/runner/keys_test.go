@@ -148,3 +148,19 @@ func FuzzTyping(f *testing.F) {
 		}
 	})
 }
+
+// A text that agency typed without Enter stays there until a key of the user sends or clears it.
+func TestUnsentText(t *testing.T) {
+	t.Parallel()
+	for input, left := range map[string]bool{
+		"": true, "a": true, "\x1b": true, "\x1b[A": true, "\x1b[200~a\r\x1b[201~": true, "\x1b[27u": true, "\x1b[13;2u": true,
+		"\r": false, "\n": false, "\x03": false, "\x04": false, "\x15": false, "\x1b[13u": false, "\x1b[99;5u": false,
+	} {
+		var keys runner.Typing
+		keys.Leave("hello")
+		keys.Feed([]byte(input), time.Unix(1_700_000_000, 0))
+		if got := keys.Left() == "hello"; got != left {
+			t.Errorf("after %q: the text is there: %v, want %v", input, got, left)
+		}
+	}
+}

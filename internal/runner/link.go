@@ -33,12 +33,15 @@ type Link struct {
 	closed  bool
 	next    uint64
 	waiting map[uint64]chan message
-	looks   map[uint64]func(entering bool) error // the look for each request, by id
+	looks   map[uint64]lookFunc // the look for each request, by id
 }
 
-// Look looks at a runner's terminal right before something is typed into it, and returns why
-// nothing may be typed. entering reports whether that is the Enter after a text.
-type Look = func(ctx context.Context, entering bool) error
+// Look looks at a runner's terminal right before something is typed into it. It returns whether the
+// unsent text is still there and the very one to be typed, or why nothing may be typed.
+type Look = func(ctx context.Context, next agency.Typing) (unsent bool, err error)
+
+// lookFunc is a Look within the time of its request.
+type lookFunc func(next agency.Typing) (unsent bool, err error)
 
 // linkBuffer holds most messages of a wrapper; a daemon may have a thousand links.
 const linkBuffer = 512
@@ -49,7 +52,7 @@ func NewLink(conn net.Conn, tmux string) *Link {
 	return &Link{
 		tmux: tmux,
 		wire: &wire{conn: conn, in: bufio.NewReaderSize(conn, linkBuffer)}, welcomed: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint64]chan message{},
-		looks: map[uint64]func(bool) error{},
+		looks: map[uint64]lookFunc{},
 	}
 }
 
@@ -161,7 +164,7 @@ func (l *Link) typing(ctx context.Context, m message, look Look) (message, error
 		return message{}, agency.Errorf(agency.CodeInputRefused, "the wrapper of %s is of an older agency, which types without a look at the terminal", l.id).
 			WithHint("type yourself: agency attach %s; or start the agent again: agency resume --restart %s", l.id, l.id)
 	}
-	return l.ask(ctx, m, func(entering bool) error { return look(ctx, entering) })
+	return l.ask(ctx, m, func(next agency.Typing) (bool, error) { return look(ctx, next) })
 }
 
 // lookVersion is the version since which a wrapper asks for a look before it types.
@@ -180,11 +183,11 @@ func (l *Link) lookFor(m message) {
 	l.mu.Lock()
 	look := l.looks[m.ID]
 	l.mu.Unlock()
-	err := error(agency.Errorf(agency.CodeInputRefused, "the request to type into %s was withdrawn", l.id))
+	unsent, err := false, error(agency.Errorf(agency.CodeInputRefused, "the request to type into %s was withdrawn", l.id))
 	if look != nil {
-		err = look(m.Entering)
+		unsent, err = look(agency.Typing{Enter: m.Entering, Unsent: m.Text})
 	}
-	if l.wire.send(message{Kind: kindLooked, ID: m.ID, Error: toWire(err)}) != nil {
+	if l.wire.send(message{Kind: kindLooked, ID: m.ID, Unsent: unsent, Error: toWire(err)}) != nil {
 		l.abandon()
 	}
 }
@@ -277,7 +280,7 @@ func (l *Link) awaitWelcome(ctx context.Context) error {
 }
 
 // ask sends a request and waits for its answer; look looks at the terminal for it.
-func (l *Link) ask(ctx context.Context, m message, look func(entering bool) error) (message, error) {
+func (l *Link) ask(ctx context.Context, m message, look lookFunc) (message, error) {
 	if err := l.awaitWelcome(ctx); err != nil {
 		return message{}, err
 	}

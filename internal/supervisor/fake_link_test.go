@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"agency"
+	"agency/internal/supervisor"
 )
 
 // fakeLink is the connection to a wrapper.
@@ -21,6 +22,7 @@ type fakeLink struct {
 	// SayFunc takes what is said in the agent's own protocol.
 	SayFunc   func(agency.Saying) (agency.Delivery, error)
 	refusal   error                  // of every input
+	unsent    string                 // a text that got no Enter
 	TypedFunc func()                 // called between a text and its Enter
 	EnterFunc func() agency.Delivery // the effect of an Enter; nil is that it was read
 	CloseFunc func()                 // called when the link is closed
@@ -31,7 +33,7 @@ type fakeLink struct {
 	closed bool
 }
 
-func (l *fakeLink) Input(ctx context.Context, text string, look func(ctx context.Context, entering bool) error) (agency.Delivery, error) {
+func (l *fakeLink) Input(ctx context.Context, text string, look supervisor.Look) (agency.Delivery, error) {
 	if l.InputFunc != nil {
 		if err := l.InputFunc(ctx); err != nil {
 			return agency.Delivery{}, err
@@ -40,16 +42,19 @@ func (l *fakeLink) Input(ctx context.Context, text string, look func(ctx context
 	if l.refusal != nil {
 		return agency.Delivery{}, l.refusal
 	}
-	if err := look(ctx, false); err != nil {
+	unsent, err := look(ctx, agency.Typing{Unsent: l.unsent})
+	if err != nil {
 		return agency.Delivery{}, err
 	}
-	l.mu.Lock()
-	l.inputs = append(l.inputs, text)
-	l.mu.Unlock()
+	if !unsent {
+		l.mu.Lock()
+		l.inputs = append(l.inputs, text)
+		l.mu.Unlock()
+	}
 	if l.TypedFunc != nil {
 		l.TypedFunc()
 	}
-	if err := look(ctx, true); err != nil {
+	if _, err := look(ctx, agency.Typing{Enter: true}); err != nil {
 		return agency.Delivery{}, err
 	}
 	if l.EnterFunc != nil {
@@ -62,14 +67,14 @@ func (l *fakeLink) Say(_ context.Context, s agency.Saying) (agency.Delivery, err
 	return l.SayFunc(s)
 }
 
-func (l *fakeLink) Keys(ctx context.Context, keys string, look func(ctx context.Context, entering bool) error) error {
+func (l *fakeLink) Keys(ctx context.Context, keys string, look supervisor.Look) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if l.BeforeKeys != nil {
 		l.BeforeKeys()
 	}
-	if err := look(ctx, false); err != nil {
+	if _, err := look(ctx, agency.Typing{}); err != nil {
 		return err
 	}
 	l.mu.Lock()

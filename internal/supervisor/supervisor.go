@@ -197,13 +197,18 @@ type Attempts interface {
 	Unlimit(dir string, id agency.RunID, attempt int) error
 }
 
+// Look looks at a terminal before something is typed into it. It returns whether the unsent text is
+// still there and the very one to be typed, or why nothing may be typed.
+type Look = func(ctx context.Context, next agency.Typing) (unsent bool, err error)
+
 // Link is the connection to one live wrapper.
 type Link interface {
 	// Input types a text and Enter. It calls look right before each of them, and does not type
-	// after an error of look. entering reports that Enter is next; an older wrapper does not report it.
-	Input(ctx context.Context, text string, look func(ctx context.Context, entering bool) error) (agency.Delivery, error)
+	// after an error of look. Where look reports that an unsent text is still there, it only presses
+	// Enter.
+	Input(ctx context.Context, text string, look Look) (agency.Delivery, error)
 	// Keys types keys unchanged, after a look.
-	Keys(ctx context.Context, keys string, look func(ctx context.Context, entering bool) error) error
+	Keys(ctx context.Context, keys string, look Look) error
 	// Say sends something to the runner in the runner's own protocol, once for each id, and returns
 	// how far that got.
 	Say(ctx context.Context, s agency.Saying) (agency.Delivery, error)

@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/duration"
+	"agency/internal/plain"
 	"agency/internal/status"
 	"agency/internal/supervisor/keyed"
 	"agency/internal/supervisor/observe"
@@ -31,8 +32,9 @@ const (
 	// for a moment.
 	boxWait  = 3 * time.Second
 	boxEvery = 100 * time.Millisecond
-	// drawWait is how long Enter waits for the text to appear in the input box: an agent that reads
-	// both at once can take Enter for a part of the text, and nothing would show that it was there.
+	// drawWait is how long a typed text may take to appear in the input box. Enter waits for it: an
+	// agent that reads both at once can take Enter for a part of the text, and nothing would show that
+	// it was there.
 	drawWait = 2 * time.Second
 	// takenWait is how long an agent may take to show that it took a message; stoppedWait is for
 	// one that has not reacted at all.
@@ -132,17 +134,26 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 			err = agency.TypedPerhaps(err)
 		}
 	}()
-	var enterBy time.Time // until then Enter waits for the text to appear
-	delivery, err = link.Input(typing, text, func(ctx context.Context, entering bool) error {
-		if entering && enterBy.IsZero() {
-			enterBy = time.Now().Add(drawWait)
+	var stage agency.Typing // the newest one, which waits for its text until drawBy
+	var drawBy time.Time
+	delivery, err = link.Input(typing, text, func(ctx context.Context, next agency.Typing) (unsent bool, err error) {
+		if next != stage {
+			stage, drawBy = next, time.Now().Add(drawWait)
 		}
-		sight, err := in.drawnSight(ctx, r, text, enterBy)
+		typed := next.Unsent
+		if next.Enter {
+			typed = text
+		}
+		sight, err := in.drawnSight(ctx, r, typed, drawBy)
 		last = entry{in.now(), sight}
+		unsent = next.Unsent != "" && (sight.Composer == nil || sight.Holds(next.Unsent))
+		if err == nil && unsent && next.Unsent != text {
+			err = unsentError(r, next.Unsent)
+		}
 		if err == nil {
 			looked.Store(true)
 		}
-		return err
+		return unsent, err
 	})
 	silent := errors.Is(err, context.DeadlineExceeded)
 	switch {
@@ -164,6 +175,11 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 		return []agency.EventDraft{{Type: agency.InputDelivered, Data: map[string]any{"bytes": len(text), "confirmed": delivery.Confirmed}}}, nil
 	})
 	return delivery, errors.Join(err, failed)
+}
+
+func unsentError(r *agency.Run, text string) error {
+	return agency.Errorf(agency.CodeInputRefused, "the terminal of %s may still have a message that got no Enter, and this one would be added to it: %s", r.Ref(), plain.Clip(plain.OneLine(text))).
+		WithHint("send that message again, which presses Enter; or press Enter or Ctrl-U there: agency attach %s", r.Ref())
 }
 
 // clearSight looks at a run's terminal before something is typed into it. The error is
@@ -192,11 +208,12 @@ func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, e
 	}
 }
 
-// drawnSight is clearSight that waits, until a time, for a typed text to appear in the input box.
+// drawnSight is clearSight that waits, until a time, for a typed text to appear in the input box. An
+// empty text is not waited for.
 func (in *Input) drawnSight(ctx context.Context, r *agency.Run, text string, until time.Time) (agency.Sight, error) {
 	for {
 		sight, err := in.clearSight(ctx, r)
-		if err != nil || sight.Composer == nil || sight.Holds(text) || !time.Now().Before(until) {
+		if err != nil || text == "" || sight.Composer == nil || sight.Holds(text) || !time.Now().Before(until) {
 			return sight, err
 		}
 		select {
@@ -281,7 +298,7 @@ func (in *Input) typeKeys(ctx context.Context, r *agency.Run, keys string, look 
 	ctx, cancel := context.WithTimeoutCause(ctx, keysTimeout,
 		agency.Errorf(agency.CodeInputRefused, "the wrapper of %s does not take keys", r.Ref()).WithHint("agency attach %s", r.Ref()))
 	defer cancel()
-	if err := link.Keys(ctx, keys, func(ctx context.Context, _ bool) error { return look(ctx) }); err != nil {
+	if err := link.Keys(ctx, keys, func(ctx context.Context, _ agency.Typing) (bool, error) { return false, look(ctx) }); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -266,3 +266,43 @@ func TestHolds(t *testing.T) {
 		t.Error("no input box holds a text")
 	}
 }
+
+// A text without its Enter is added to by nothing while it may be in the terminal.
+func TestUnsent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		screen, text string
+		refused      bool
+		keys         []string // typed before Enter
+	}{
+		"the same":          {"> hello", "hello", false, nil},
+		"another":           {"> hello", "bye", true, nil},
+		"the box is empty":  {"> ", "bye", false, []string{"bye"}},
+		"a draft":           {"> something", "bye", false, []string{"bye"}},
+		"no box, the same":  {"$", "hello", false, nil},
+		"no box, another":   {"$", "bye", true, nil},
+		"a dialog is there": {"? Run rm?", "hello", true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.harness.SightFunc = func(lines []string) agency.Sight {
+					if lines[0] == "$" {
+						return agency.Sight{}
+					}
+					return composing(lines)
+				}
+				r, p := w.started("fix-login")
+				w.tmux.show(c.screen)
+				p.link.unsent = "hello"
+				_, _, err := w.sup.Input.Send(t.Context(), r.Handle, c.text, "")
+				if refused := agency.IsCode(err, agency.CodeInputRefused); refused != c.refused || err != nil && !refused || agency.MayHaveTyped(err) {
+					t.Error(err)
+				}
+				if !slices.Equal(p.link.inputs, c.keys) {
+					t.Errorf("typed %q, want %q", p.link.inputs, c.keys)
+				}
+			})
+		})
+	}
+}
