@@ -3,6 +3,7 @@ package agency
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Source is where a piece of evidence about an agent comes from.
@@ -182,8 +183,25 @@ type Sight struct {
 
 // Typing is what a wrapper is about to type when it asks for a look at the terminal.
 type Typing struct {
-	Enter  bool   // it is the Enter after a text; an older wrapper does not report it
-	Unsent string // a text of agency that may be in the input box, since Enter did not follow
+	Enter bool   // it is the Enter after a text; an older wrapper does not report it
+	Last  string // the text that agency typed last; an older wrapper does not report it
+	Moved bool   // a key since then may have sent or cleared it
+}
+
+// Keeps reports whether a terminal still has, unsent, the text that was typed last. After a key that
+// may have sent it, only an input box that shows it proves that: a short text may also be a part of
+// what an empty box says.
+func (s *Sight) Keeps(last Typing) bool {
+	switch {
+	case last.Last == "":
+		return false
+	case s.Composer == nil:
+		return !last.Moved
+	case last.Moved && utf8.RuneCountInString(squeezed(last.Last)) < holdsLimit:
+		return squeezed(*s.Composer) == squeezed(last.Last)
+	default:
+		return s.Holds(last.Last)
+	}
 }
 
 // holdsLimit is how many characters of a text's beginning or end, without white space, must be in

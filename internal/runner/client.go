@@ -290,7 +290,7 @@ func (l *lookouts) ask(ctx context.Context, wire *wire, id uint64, next agency.T
 		delete(l.waiting, id)
 	}()
 	unseen := agency.Errorf(agency.CodeInputRefused, "the daemon did not look at the terminal, so the wrapper types nothing into it")
-	if wire.send(message{Kind: kindLook, ID: id, Entering: next.Enter, Text: next.Unsent}) != nil {
+	if wire.send(message{Kind: kindLook, ID: id, Entering: next.Enter, Text: next.Last, Moved: next.Moved}) != nil {
 		return false, unseen
 	}
 	select {

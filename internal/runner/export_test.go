@@ -48,8 +48,9 @@ func ScanModes(pieces ...[]byte) bool {
 type Typing struct{ t typing }
 
 func (k *Typing) Feed(p []byte, now time.Time) { k.t.feed(p, now) }
-func (k *Typing) Leave(text string)            { k.t.leave(text) }
-func (k *Typing) Left() string                 { return k.t.left() }
+func (k *Typing) Typed(text string)            { k.t.typed(text) }
+func (k *Typing) Pressed(keys string)          { k.t.pressed(keys) }
+func (k *Typing) Left() (string, bool)         { return k.t.left() }
 func (k *Typing) Busy(now time.Time) bool      { return k.t.busy(now) }
 
 // ParseMessage parses one line of the wire.

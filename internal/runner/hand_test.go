@@ -92,8 +92,8 @@ func TestTextWithoutEnter(t *testing.T) {
 			}
 			var left string
 			_, err = link.Input(t.Context(), "hello", func(_ context.Context, next agency.Typing) (bool, error) {
-				left = cmp.Or(left, next.Unsent)
-				return next.Unsent != "" && c.unsent, nil
+				left = cmp.Or(left, next.Last)
+				return next.Last != "" && c.unsent, nil
 			})
 			if err != nil || left != "hello" {
 				t.Fatalf("%v, asked about %q", err, left)

@@ -84,13 +84,14 @@ func (h *hand) message(text string) (before int64, byLine bool, err error) {
 		e.Message = "the message was typed, but not Enter: " + e.Message
 		return 0, false, &e
 	}
-	h.t.keys.leave("")
+	h.t.keys.pressed("\r")
 	return before, byLine, nil
 }
 
-// text types the text, unless it is still there from a message that got no Enter.
+// text types the text, unless it is still there from a message before.
 func (h *hand) text(text string) error {
-	unsent, err := h.clear(agency.Typing{Unsent: h.t.keys.left()})
+	last, moved := h.t.keys.left()
+	unsent, err := h.clear(agency.Typing{Last: last, Moved: moved})
 	if err != nil || unsent {
 		return err
 	}
@@ -99,7 +100,7 @@ func (h *hand) text(text string) error {
 		typed = "\x1b[200~" + text + "\x1b[201~"
 	}
 	n, err := h.write(typed)
-	h.t.keys.leave(text[:max(0, n-(len(typed)-len(text)))])
+	h.t.keys.typed(text[:max(0, n-(len(typed)-len(text)))])
 	return err
 }
 
@@ -147,5 +148,9 @@ func (t *terminal) press(keys string, look lookFunc) error {
 		return err
 	}
 	defer h.release()
-	return h.types(keys)
+	if err := h.types(keys); err != nil {
+		return err
+	}
+	t.keys.pressed(keys)
+	return nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,8 +15,8 @@ const (
 	loneEsc  = 50 * time.Millisecond
 )
 
-// typing follows the input from the pane, to know whether a user is typing, and what agency typed
-// without Enter. What terminals send by themselves, such as focus and mouse reports and answers to
+// typing follows the input from the pane, to know whether a user is typing, and the last text that
+// agency typed. What terminals send by themselves, such as focus and mouse reports and answers to
 // queries, does not count.
 type typing struct {
 	mu     sync.Mutex
@@ -25,8 +26,9 @@ type typing struct {
 	pasted bool   // inside a bracketed paste
 	escAt  time.Time
 	draft  bool
-	unsent string // the text that agency typed, until Enter
 	lastAt time.Time
+	own    string // the last text that agency typed
+	moved  bool   // a key since then may have sent or cleared it
 }
 
 type keyState uint8
@@ -60,19 +62,26 @@ func (t *typing) busy(now time.Time) bool {
 	return t.draft && since < draftFor || since < keyFor
 }
 
-// leave keeps the text that agency typed until a user sends or clears it, or agency does: then text
-// is empty.
-func (t *typing) leave(text string) {
+// typed keeps the text that agency typed.
+func (t *typing) typed(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.unsent = text
+	t.own, t.moved = text, false
 }
 
-// left returns the text that agency typed without Enter.
-func (t *typing) left() string {
+// pressed notes keys that agency pressed.
+func (t *typing) pressed(keys string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.unsent
+	t.moved = t.moved || strings.ContainsAny(keys, "\r\n\x03\x04\x15")
+}
+
+// left returns the last text that agency typed, which may still be where it was typed. moved reports
+// whether a key since then may have sent or cleared it, or answered a dialog that hid it.
+func (t *typing) left() (text string, moved bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.own, t.moved
 }
 
 // settle decides that an ESC without a following byte was the key itself.
@@ -88,7 +97,7 @@ func (t *typing) key(now time.Time) { t.lastAt = now }
 
 // empty notes that a key sent or cleared what was typed. Escape clears a user's draft in many
 // programs, but not in all, so it does not count for agency's text.
-func (t *typing) empty() { t.draft, t.unsent = false, "" }
+func (t *typing) empty() { t.draft, t.moved = false, true }
 
 func (t *typing) step(b byte, now time.Time) {
 	switch t.state {

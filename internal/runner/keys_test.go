@@ -149,18 +149,26 @@ func FuzzTyping(f *testing.F) {
 	})
 }
 
-// A text that agency typed without Enter stays there until a key of the user sends or clears it.
-func TestUnsentText(t *testing.T) {
+// A text that agency typed stays there for certain until a key can have sent or cleared it.
+func TestTypedText(t *testing.T) {
 	t.Parallel()
-	for input, left := range map[string]bool{
-		"": true, "a": true, "\x1b": true, "\x1b[A": true, "\x1b[200~a\r\x1b[201~": true, "\x1b[27u": true, "\x1b[13;2u": true,
-		"\r": false, "\n": false, "\x03": false, "\x04": false, "\x15": false, "\x1b[13u": false, "\x1b[99;5u": false,
+	for input, want := range map[string]bool{
+		"": false, "a": false, "\x1b": false, "\x1b[A": false, "\x1b[200~a\r\x1b[201~": false, "\x1b[27u": false, "\x1b[13;2u": false,
+		"\r": true, "\n": true, "\x03": true, "\x04": true, "\x15": true, "\x1b[13u": true, "\x1b[99;5u": true,
 	} {
 		var keys runner.Typing
-		keys.Leave("hello")
+		keys.Typed("hello")
 		keys.Feed([]byte(input), time.Unix(1_700_000_000, 0))
-		if got := keys.Left() == "hello"; got != left {
-			t.Errorf("after %q: the text is there: %v, want %v", input, got, left)
+		if text, moved := keys.Left(); text != "hello" || moved != want {
+			t.Errorf("after %q of the user: %q, moved %v, want %v", input, text, moved, want)
+		}
+	}
+	for input, want := range map[string]bool{"1": false, "\x1b[B": false, "\x1b[B\r": true, "\x15": true} {
+		var keys runner.Typing
+		keys.Typed("hello")
+		keys.Pressed(input)
+		if text, moved := keys.Left(); text != "hello" || moved != want {
+			t.Errorf("after %q of agency: %q, moved %v, want %v", input, text, moved, want)
 		}
 	}
 }

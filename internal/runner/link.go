@@ -37,7 +37,7 @@ type Link struct {
 }
 
 // Look looks at a runner's terminal right before something is typed into it. It returns whether the
-// unsent text is still there and the very one to be typed, or why nothing may be typed.
+// text to be typed is there already, unsent, or why nothing may be typed.
 type Look = func(ctx context.Context, next agency.Typing) (unsent bool, err error)
 
 // lookFunc is a Look within the time of its request.
@@ -185,7 +185,7 @@ func (l *Link) lookFor(m message) {
 	l.mu.Unlock()
 	unsent, err := false, error(agency.Errorf(agency.CodeInputRefused, "the request to type into %s was withdrawn", l.id))
 	if look != nil {
-		unsent, err = look(agency.Typing{Enter: m.Entering, Unsent: m.Text})
+		unsent, err = look(agency.Typing{Enter: m.Entering, Last: m.Text, Moved: m.Moved})
 	}
 	if l.wire.send(message{Kind: kindLooked, ID: m.ID, Unsent: unsent, Error: toWire(err)}) != nil {
 		l.abandon()

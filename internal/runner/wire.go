@@ -53,11 +53,12 @@ type message struct {
 	ID       uint64                `json:"id,omitempty"` // of the message that is answered or acknowledged
 	Hello    *agency.WrapperHello  `json:"hello,omitempty"`
 	Update   *agency.WrapperUpdate `json:"update,omitempty"`
-	Text     string                `json:"text,omitempty"` // of a look: what was typed without Enter
+	Text     string                `json:"text,omitempty"` // of a look: what was typed last
 	By       agency.EndedBy        `json:"by,omitempty"`
 	Tmux     string                `json:"tmux,omitempty"`     // of a welcome: the socket of the tmux server
 	Entering bool                  `json:"entering,omitempty"` // of a look: Enter is next, after a text
-	Unsent   bool                  `json:"unsent,omitempty"`   // of looked: the text of the look may still be there
+	Moved    bool                  `json:"moved,omitempty"`    // of a look: a key since then may have sent or cleared Text
+	Unsent   bool                  `json:"unsent,omitempty"`   // of looked: the text to be typed is there already
 	Force    bool                  `json:"force,omitempty"`    // of a stop; an older wrapper forces at every second stop
 	Delivery *agency.Delivery      `json:"delivery,omitempty"`
 	Say      *agency.Saying        `json:"say,omitempty"`

@@ -22,7 +22,7 @@ type fakeLink struct {
 	// SayFunc takes what is said in the agent's own protocol.
 	SayFunc   func(agency.Saying) (agency.Delivery, error)
 	refusal   error                  // of every input
-	unsent    string                 // a text that got no Enter
+	last      agency.Typing          // what was typed before
 	TypedFunc func()                 // called between a text and its Enter
 	EnterFunc func() agency.Delivery // the effect of an Enter; nil is that it was read
 	CloseFunc func()                 // called when the link is closed
@@ -42,7 +42,7 @@ func (l *fakeLink) Input(ctx context.Context, text string, look supervisor.Look)
 	if l.refusal != nil {
 		return agency.Delivery{}, l.refusal
 	}
-	unsent, err := look(ctx, agency.Typing{Unsent: l.unsent})
+	unsent, err := look(ctx, l.last)
 	if err != nil {
 		return agency.Delivery{}, err
 	}

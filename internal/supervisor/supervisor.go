@@ -197,15 +197,14 @@ type Attempts interface {
 	Unlimit(dir string, id agency.RunID, attempt int) error
 }
 
-// Look looks at a terminal before something is typed into it. It returns whether the unsent text is
-// still there and the very one to be typed, or why nothing may be typed.
+// Look looks at a terminal before something is typed into it. It returns whether the text to
+// be typed is there already, unsent, or why nothing may be typed.
 type Look = func(ctx context.Context, next agency.Typing) (unsent bool, err error)
 
 // Link is the connection to one live wrapper.
 type Link interface {
 	// Input types a text and Enter. It calls look right before each of them, and does not type
-	// after an error of look. Where look reports that an unsent text is still there, it only presses
-	// Enter.
+	// after an error of look. Where look reports that the text is there already, it only presses Enter.
 	Input(ctx context.Context, text string, look Look) (agency.Delivery, error)
 	// Keys types keys unchanged, after a look.
 	Keys(ctx context.Context, keys string, look Look) error

@@ -140,15 +140,18 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 		if next != stage {
 			stage, drawBy = next, time.Now().Add(drawWait)
 		}
-		typed := next.Unsent
-		if next.Enter {
+		typed := next.Last
+		switch {
+		case next.Enter:
 			typed = text
+		case next.Moved:
+			typed = "" // it may be gone, so it is not waited for
 		}
 		sight, err := in.drawnSight(ctx, r, typed, drawBy)
 		last = entry{in.now(), sight}
-		unsent = next.Unsent != "" && (sight.Composer == nil || sight.Holds(next.Unsent))
-		if err == nil && unsent && next.Unsent != text {
-			err = unsentError(r, next.Unsent)
+		unsent = sight.Keeps(next)
+		if err == nil && unsent && next.Last != text {
+			err = unsentError(r, next.Last)
 		}
 		if err == nil {
 			looked.Store(true)
@@ -178,7 +181,7 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 }
 
 func unsentError(r *agency.Run, text string) error {
-	return agency.Errorf(agency.CodeInputRefused, "the terminal of %s may still have a message that got no Enter, and this one would be added to it: %s", r.Ref(), plain.Clip(plain.OneLine(text))).
+	return agency.Errorf(agency.CodeInputRefused, "the terminal of %s may still have the text of an earlier message, and this one would be added to it: %s", r.Ref(), plain.Clip(plain.OneLine(text))).
 		WithHint("send that message again, which presses Enter; or press Enter or Ctrl-U there: agency attach %s", r.Ref())
 }
 

@@ -267,21 +267,30 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// A text without its Enter is added to by nothing while it may be in the terminal.
+// Nothing is added to a text that is in the terminal since an earlier message.
 func TestUnsent(t *testing.T) {
 	t.Parallel()
+	enterless, entered := agency.Typing{Last: "hello"}, agency.Typing{Last: "hello", Moved: true}
 	for name, c := range map[string]struct {
+		last         agency.Typing
 		screen, text string
 		refused      bool
-		keys         []string // typed before Enter
+		typed        []string // before Enter
 	}{
-		"the same":          {"> hello", "hello", false, nil},
-		"another":           {"> hello", "bye", true, nil},
-		"the box is empty":  {"> ", "bye", false, []string{"bye"}},
-		"a draft":           {"> something", "bye", false, []string{"bye"}},
-		"no box, the same":  {"$", "hello", false, nil},
-		"no box, another":   {"$", "bye", true, nil},
-		"a dialog is there": {"? Run rm?", "hello", true, nil},
+		"the same":                    {enterless, "> hello", "hello", false, nil},
+		"another":                     {enterless, "> hello", "bye", true, nil},
+		"the box is empty":            {enterless, "> ", "bye", false, []string{"bye"}},
+		"other text":                  {enterless, "> something", "bye", false, []string{"bye"}},
+		"no box, the same":            {enterless, "$", "hello", false, nil},
+		"no box, another":             {enterless, "$", "bye", true, nil},
+		"a dialog is there":           {enterless, "? Run rm?", "hello", true, nil},
+		"entered, the same":           {entered, "> hello", "hello", false, nil},
+		"entered, another":            {entered, "> hello", "bye", true, nil},
+		"entered, the box is empty":   {entered, "> ", "hello", false, []string{"hello"}},
+		"entered, a part of the box":  {entered, "> Say hello to me", "hello", false, []string{"hello"}},
+		"entered, no box, the same":   {entered, "$", "hello", false, []string{"hello"}},
+		"entered, no box, another":    {entered, "$", "bye", false, []string{"bye"}},
+		"nothing was typed before it": {agency.Typing{}, "> hello", "hello", false, []string{"hello"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -294,13 +303,13 @@ func TestUnsent(t *testing.T) {
 				}
 				r, p := w.started("fix-login")
 				w.tmux.show(c.screen)
-				p.link.unsent = "hello"
+				p.link.last = c.last
 				_, _, err := w.sup.Input.Send(t.Context(), r.Handle, c.text, "")
 				if refused := agency.IsCode(err, agency.CodeInputRefused); refused != c.refused || err != nil && !refused || agency.MayHaveTyped(err) {
 					t.Error(err)
 				}
-				if !slices.Equal(p.link.inputs, c.keys) {
-					t.Errorf("typed %q, want %q", p.link.inputs, c.keys)
+				if !slices.Equal(p.link.inputs, c.typed) {
+					t.Errorf("typed %q, want %q", p.link.inputs, c.typed)
 				}
 			})
 		})
