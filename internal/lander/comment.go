@@ -138,7 +138,8 @@ func (cs *Comments) Deliver(ctx context.Context, req Request, again bool) ([]age
 			WithHint(`give them to it as a new task: agency resume %s --prompt "$(agency review %s --message)"`, r.Ref(), r.Ref()))
 	}
 	numbers := numbersOf(comments)
-	if _, err := cs.Store.MoveComments(ctx, r.ID, numbers, []agency.CommentState{agency.CommentOpen}, agency.CommentSending); err != nil {
+	moved, err := cs.Store.MoveComments(ctx, r.ID, numbers, []agency.CommentState{agency.CommentOpen}, agency.CommentSending)
+	if err != nil {
 		return fail(err)
 	}
 	killpoint.At("comments.sending")
@@ -149,8 +150,8 @@ func (cs *Comments) Deliver(ctx context.Context, req Request, again bool) ([]age
 	switch {
 	case err != nil && agency.MayHaveTyped(err):
 		return fail(err)
-	case err != nil:
-		_, failed := cs.Store.MoveComments(ctx, r.ID, numbers, sending, agency.CommentOpen)
+	case err != nil: // an earlier message may still have brought the others
+		_, failed := cs.Store.MoveComments(ctx, r.ID, numbersOf(moved), sending, agency.CommentOpen)
 		return fail(errors.Join(err, failed))
 	case delivery.Effect == agency.EffectComposer:
 		return comments, r, delivery, nil // still in the input box, as the answer shows

@@ -66,8 +66,8 @@ func TestSendComments(t *testing.T) {
 		{name: "cut off", err: agency.TypedPerhaps(errors.New("no answer")), typed: 2, state: agency.CommentSending},
 		{name: "not again by itself", typed: 2, state: agency.CommentSending},
 		{name: "left in the box", delivery: agency.Delivery{Effect: agency.EffectComposer}, again: true, typed: 3, state: agency.CommentSending},
-		{name: "refused again", err: agency.Errorf(agency.CodeInputRefused, "a dialog"), again: true, typed: 4, state: agency.CommentOpen},
-		{name: "sent", delivery: agency.Delivery{Confirmed: true}, typed: 5, state: agency.CommentSent},
+		{name: "refused again", err: agency.Errorf(agency.CodeInputRefused, "a dialog"), again: true, typed: 4, state: agency.CommentSending},
+		{name: "sent", delivery: agency.Delivery{Confirmed: true}, again: true, typed: 5, state: agency.CommentSent},
 		{name: "nothing to send", again: true, typed: 5, state: agency.CommentSent},
 	} {
 		b.lander.Send = func(_ context.Context, _ agency.RunID, text string) (agency.Delivery, error) {
@@ -84,6 +84,30 @@ func TestSendComments(t *testing.T) {
 		if typed != step.typed || b.rec.comments[0].State != step.state {
 			t.Errorf("%s: %d messages, the comment is %s", step.name, typed, b.rec.comments[0].State)
 		}
+	}
+}
+
+// A refused message takes back only what was not sent before: an earlier message may have brought
+// the other comments to the agent.
+func TestSendCommentsAgainIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.rec.run.Attempt.State = agency.Running
+	b.write(b.worktree, "a.txt", "mine\n")
+	req := lander.Request{Ref: "work"}
+	for _, failure := range []error{agency.TypedPerhaps(errors.New("no answer")), agency.Errorf(agency.CodeInputRefused, "a dialog")} {
+		if _, _, err := b.lander.Comments.Add(t.Context(), req, []lander.Remark{{File: "a.txt", Line: 1, Text: "why?"}}); err != nil {
+			t.Fatal(err)
+		}
+		b.lander.Send = func(context.Context, agency.RunID, string) (agency.Delivery, error) {
+			return agency.Delivery{}, failure
+		}
+		if _, _, _, err := b.lander.Comments.Deliver(t.Context(), req, true); !errors.Is(err, failure) {
+			t.Error(err)
+		}
+	}
+	if first, second := b.rec.comments[0].State, b.rec.comments[1].State; first != agency.CommentSending || second != agency.CommentOpen {
+		t.Errorf("the comment of the message without an answer is %s, the other one %s", first, second)
 	}
 }
 
