@@ -8,6 +8,7 @@ import (
 
 	"agency"
 	"agency/internal/killpoint"
+	"agency/internal/landing"
 	"agency/internal/plain"
 )
 
@@ -201,7 +202,7 @@ func (pl *planner) place(ctx context.Context, p *plan) (string, error) {
 	switch p.settings.Checkout {
 	case agency.CheckoutNever:
 		return "", agency.Errorf(agency.CodeTargetDirty, "%q is checked out in %s, and [landing] checkout = \"never\"", target, at).
-			WithHint("switch to another branch there, or land in another one: --into BRANCH")
+			WithHint("switch to another branch there; or land in another one: agency merge %s --into BRANCH", p.run.Ref())
 	case agency.CheckoutClean:
 		clean, err := pl.Git.Clean(ctx, p.repo, at)
 		if err == nil && !clean {
@@ -395,7 +396,8 @@ func (l *Lander) again(ctx context.Context, id agency.RunID, failed error) (*age
 }
 
 // Undo takes a landing back: it moves the target back to its commit before the landing.
-// E_TARGET_MOVED: the target is no longer where the landing left it.
+// E_TARGET_MOVED: the target is no longer where the landing left it. It refuses a target that a
+// landing may not move.
 func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	was, err := l.Store.Landing(ctx, agency.LandingID(strings.TrimSpace(id)))
 	if err != nil {
@@ -430,11 +432,21 @@ func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	revert := "take it back with a commit of its own: git revert " + short(was.Candidate)
 	if now != was.Candidate {
 		return nil, agency.Errorf(agency.CodeTargetMoved, "%q has moved on since the landing: it is at %s, not %s", was.Target, short(now), short(was.Candidate)).
-			WithHint("take it back with a commit of its own: git revert %s", short(was.Candidate))
+			WithHint("%s", revert)
 	}
-	if was.Worktree, err = l.Git.Checkout(ctx, repo, was.Target); err != nil {
+	if err := l.noAlias(ctx, repo, was.Target, func(string) string { return revert }); err != nil {
+		return nil, err
+	}
+	// The landed work, which could change the settings, does not decide whether it can be taken back.
+	project, err := l.projectAt(ctx, repo, was.Target, was.MoveFrom)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{run: r, repo: repo, settings: landing.Choose(agency.LandingSettings{Target: was.Target}, project, l.Settings())}
+	if was.Worktree, err = l.place(ctx, p); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)

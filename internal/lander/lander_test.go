@@ -22,6 +22,7 @@ type record struct {
 	repo     agency.Repo
 	landings []agency.Landing
 	comments []agency.LineComment
+	live     []agency.Run // other runs
 }
 
 func (r *record) CreateLanding(_ context.Context, l *agency.Landing) error {
@@ -76,7 +77,7 @@ func (r *record) Hold(context.Context, string) (*agency.Run, func(), error) {
 	return &r.run, func() {}, nil
 }
 func (r *record) Resolve(context.Context, string) (*agency.Run, error)      { return &r.run, nil }
-func (r *record) Runs(context.Context, agency.Filter) ([]agency.Run, error) { return nil, nil }
+func (r *record) Runs(context.Context, agency.Filter) ([]agency.Run, error) { return r.live, nil }
 
 func (r *record) Merge(_ context.Context, _ agency.RunID, merged bool) (*agency.Run, error) {
 	r.run.MergedAt = nil

@@ -88,13 +88,18 @@ func (pl *planner) planTarget(ctx context.Context, p *plan, asked agency.Landing
 			return noTarget(err, p.repo, p.settings.Target)
 		}
 	}
-	// Another name would move a branch whose checkout was not checked.
-	alias, err := pl.Git.Alias(ctx, p.repo, p.settings.Target)
-	if err == nil && alias != "" {
-		err = agency.Errorf(agency.CodeBadRef, "%s is not a branch of its own but another name of %s", p.settings.Target, plain.Visible(alias)).
-			WithHint("name that branch: --into %s", plain.ShellWord(strings.TrimPrefix(alias, "refs/heads/")))
+	return pl.noAlias(ctx, p.repo, p.settings.Target, func(of string) string { return "name that branch: --into " + plain.ShellWord(of) })
+}
+
+// noAlias refuses a target that is another name of a branch: moving it would move that branch, whose
+// checkout was not checked. hint returns the way out, given that branch.
+func (pl *planner) noAlias(ctx context.Context, repo agency.Repo, target string, hint func(of string) string) error {
+	alias, err := pl.Git.Alias(ctx, repo, target)
+	if err != nil || alias == "" {
+		return err
 	}
-	return err
+	return agency.Errorf(agency.CodeBadRef, "%s is not a branch of its own but another name of %s", target, plain.Visible(alias)).
+		WithHint("%s", hint(strings.TrimPrefix(alias, "refs/heads/")))
 }
 
 // together runs steps at the same time, and returns the error of the first failed one in their
@@ -194,12 +199,18 @@ func (pl *planner) project(ctx context.Context, repo agency.Repo, branch string)
 	if err != nil {
 		return settings, "", err
 	}
+	settings, err = pl.projectAt(ctx, repo, branch, commit)
+	return settings, commit, err
+}
+
+// projectAt returns the [landing] settings of agency.toml at a commit of a branch.
+func (pl *planner) projectAt(ctx context.Context, repo agency.Repo, branch, commit string) (agency.LandingSettings, error) {
 	data, found, err := pl.Git.File(ctx, repo, commit, agency.ProjectFile, agency.ProjectLimit)
 	if err != nil || !found {
-		return settings, commit, err
+		return agency.LandingSettings{}, err
 	}
 	p, err := pl.Parse(agency.ProjectFile+" of "+branch, data)
-	return p.Landing, commit, err
+	return p.Landing, err
 }
 
 // source seals the work of a run: what is committed on its branch, and what is not. Without a
