@@ -115,3 +115,24 @@ func (b *bench) lands(files map[string]string, commits int) {
 		b.t.Errorf("landed again: %v", err)
 	}
 }
+
+// What the user reverted does not come back after a later landing was thrown away: the one before
+// still counts.
+func TestLandingAfterOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.commit("first.txt", "one\n")
+	if _, err := b.land(agency.LandingSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	b.git(b.checkout, "revert", "--no-edit", "HEAD")
+	b.commit("second.txt", "two\n")
+	if _, err := b.land(agency.LandingSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	b.git(b.checkout, "reset", "-q", "--hard", "HEAD~1")
+	b.lands(map[string]string{"second.txt": "two"}, 1)
+	if got := b.git(b.checkout, "ls-tree", "--name-only", "main"); got != "a.txt\nb.txt\nc.txt\nsecond.txt" {
+		t.Errorf("main has %q", got)
+	}
+}

@@ -91,8 +91,8 @@ func (pl *planner) planTarget(ctx context.Context, p *plan, asked agency.Landing
 	return pl.noAlias(ctx, p.repo, p.settings.Target, func(of string) string { return "name that branch: --into " + plain.ShellWord(of) })
 }
 
-// noAlias refuses a target that is another name of a branch: moving it would move that branch, whose
-// checkout was not checked. hint returns the way out, given that branch.
+// noAlias refuses a target that is another name of a branch: moving it would move that branch,
+// whose checkout was not checked. hint returns the way out, given that branch.
 func (pl *planner) noAlias(ctx context.Context, repo agency.Repo, target string, hint func(of string) string) error {
 	alias, err := pl.Git.Alias(ctx, repo, target)
 	if err != nil || alias == "" {
@@ -288,7 +288,7 @@ func (pl *planner) saved(ctx context.Context, r *agency.Run, repo agency.Repo, t
 	return s, nil
 }
 
-// findLanded looks for an earlier landing of the run that the target has. The work since then
+// findLanded looks for the newest landing of the run that the target still has. The work since then
 // begins at the source of that landing. Git itself does not know that the target has it, when the
 // work was squashed or rebased.
 func (pl *planner) findLanded(ctx context.Context, p *plan) error {
@@ -302,8 +302,11 @@ func (pl *planner) findLanded(ctx context.Context, p *plan) error {
 			continue
 		}
 		has, err := pl.Git.Descends(ctx, p.repo, p.targetOld, before.Candidate)
-		if err != nil || !has {
+		if err != nil {
 			return err
+		}
+		if !has {
+			continue // the user threw it away, perhaps without those before it
 		}
 		p.landed = before
 		if err := pl.nothingSince(ctx, p, before); err != nil {
