@@ -117,13 +117,14 @@ func (g *Merges) OnTop(ctx context.Context, repo agency.Repo, env agency.Environ
 
 // since returns the commit that stands for one side of a merge in which both sides have everything
 // up to the commit base, although git does not know that: the target because the work was squashed,
-// the source because base holds files that the source committed later.
+// the source because base holds files that the source committed later. What both sides have by
+// other merges still counts.
 func (l *landing) since(ctx context.Context, side, base string) (string, error) {
 	tree, err := l.tree(ctx, side)
 	if err != nil {
 		return "", err
 	}
-	return l.commit(ctx, tree, "one side", nil, base)
+	return l.commit(ctx, tree, "one side", nil, base, side)
 }
 
 // Squash makes one commit on top of target with everything that source has since base. base need
@@ -133,9 +134,9 @@ func (g *Merges) Squash(ctx context.Context, repo agency.Repo, env agency.Enviro
 	return g.joined(ctx, repo, env, target, source, base, message, target)
 }
 
-// Join makes a merge commit of target and source.
-func (g *Merges) Join(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, message string) (string, error) {
-	return g.joined(ctx, repo, env, target, source, "", func() (string, error) { return message, nil }, target, source)
+// Join makes a merge commit of target and source, with the files that Squash makes.
+func (g *Merges) Join(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base, message string) (string, error) {
+	return g.joined(ctx, repo, env, target, source, base, func() (string, error) { return message, nil }, target, source)
 }
 
 func (g *Merges) joined(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, message func() (string, error), parents ...string) (string, error) {

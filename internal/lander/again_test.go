@@ -116,6 +116,29 @@ func (b *bench) lands(files map[string]string, commits int) {
 	}
 }
 
+// What the user reverted does not come back with the work that the agent adds then, by any method.
+func TestLandingAfterARevert(t *testing.T) {
+	t.Parallel()
+	for _, method := range []agency.LandingMethod{agency.LandSquash, agency.LandMerge, agency.LandRebase} {
+		t.Run(string(method), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.commit("first.txt", "one\n")
+			if _, err := b.land(agency.LandingSettings{}); err != nil {
+				t.Fatal(err)
+			}
+			b.git(b.checkout, "revert", "--no-edit", "HEAD")
+			b.commit("second.txt", "two\n")
+			if _, err := b.land(agency.LandingSettings{Method: method}); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.git(b.checkout, "ls-tree", "--name-only", "main"); got != "a.txt\nb.txt\nc.txt\nsecond.txt" {
+				t.Errorf("main has %q", got)
+			}
+		})
+	}
+}
+
 // What the user reverted does not come back after a later landing was thrown away: the one before
 // still counts.
 func TestLandingAfterOneThatIsGone(t *testing.T) {
@@ -134,5 +157,38 @@ func TestLandingAfterOneThatIsGone(t *testing.T) {
 	b.lands(map[string]string{"second.txt": "two"}, 1)
 	if got := b.git(b.checkout, "ls-tree", "--name-only", "main"); got != "a.txt\nb.txt\nc.txt\nsecond.txt" {
 		t.Errorf("main has %q", got)
+	}
+}
+
+// Where the agent merged the target meanwhile, the lines that the user changes afterwards, or takes
+// back, do not conflict.
+func TestLandingAfterTheAgentMerged(t *testing.T) {
+	t.Parallel()
+	for _, method := range []agency.LandingMethod{agency.LandSquash, agency.LandMerge} {
+		t.Run(string(method), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.commit("first.txt", "one\n")
+			if _, err := b.land(agency.LandingSettings{}); err != nil {
+				t.Fatal(err)
+			}
+			write := func(name, text string) {
+				b.write(b.checkout, name, text)
+				b.git(b.checkout, "add", "-A")
+				b.git(b.checkout, "commit", "-qm", "of the user")
+			}
+			write("users.txt", "early\n")
+			write("back.txt", "soon gone\n")
+			b.git(b.worktree, "merge", "-q", "--no-edit", "main")
+			b.git(b.checkout, "revert", "--no-edit", "HEAD")
+			write("users.txt", "late\n")
+			b.commit("first.txt", "two\n")
+			if _, err := b.land(agency.LandingSettings{Method: method}); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.git(b.checkout, "grep", "-h", "", "main", "--", "first.txt", "users.txt", "back.txt"); got != "two\nlate" {
+				t.Errorf("main has %q", got)
+			}
+		})
 	}
 }

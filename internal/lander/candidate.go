@@ -164,7 +164,7 @@ func (pl *planner) make(ctx context.Context, p *plan, c *candidate, message stri
 			message = fmt.Sprintf("Merge %s into %s\n", p.run.Branch, p.settings.Target)
 		}
 		var err error
-		c.commit, err = pl.Git.Join(ctx, p.repo, p.env, p.targetOld, c.source, trailer(message))
+		c.commit, err = pl.Git.Join(ctx, p.repo, p.env, p.targetOld, c.source, p.base, trailer(message))
 		return err
 	default: // squash
 	}
@@ -217,18 +217,15 @@ func unproven(p *plan, c *candidate, format string, args ...any) error {
 // sides fills in what both sides changed since their common commit. It finds that by other means
 // than the candidate is made with, so that it can prove the candidate.
 func (pl *planner) sides(ctx context.Context, p *plan, source string, facts *landing.Facts) error {
-	bases := []string{p.base}
-	if p.base == "" {
-		var err error
-		if bases, err = pl.Git.Bases(ctx, p.repo, p.targetOld, source); err != nil {
-			return err
-		}
-		if len(bases) == 0 {
-			return agency.Errorf(agency.CodeInvalidState, "%s and %q have no commit in common", p.run.Ref(), p.settings.Target).
-				WithHint("name the branch that it began at: --into BRANCH")
-		}
-		facts.Several = len(bases) > 1
+	bases, err := pl.meet(ctx, p, source)
+	if err != nil {
+		return err
 	}
+	if len(bases) == 0 {
+		return agency.Errorf(agency.CodeInvalidState, "%s and %q have no commit in common", p.run.Ref(), p.settings.Target).
+			WithHint("name the branch that it began at: --into BRANCH")
+	}
+	facts.Several = len(bases) > 1
 	for _, base := range bases {
 		var theirs, ours []agency.ChangedFile
 		err := together(
@@ -241,6 +238,24 @@ func (pl *planner) sides(ctx context.Context, p *plan, source string, facts *lan
 		facts.Source, facts.Target = append(facts.Source, theirs...), append(facts.Target, ours...)
 	}
 	return nil
+}
+
+// meet returns the newest commits that both sides have: where their histories meet, and the base of
+// the plan.
+func (pl *planner) meet(ctx context.Context, p *plan, source string) ([]string, error) {
+	bases, err := pl.Git.Bases(ctx, p.repo, p.targetOld, source)
+	if err != nil || p.base == "" {
+		return bases, err
+	}
+	if bases, err = pl.Git.Missing(ctx, p.repo, p.base, bases); err != nil {
+		return nil, err
+	}
+	for _, base := range bases {
+		if newer, err := pl.Git.Descends(ctx, p.repo, base, p.base); err != nil || newer {
+			return bases, err
+		}
+	}
+	return append(bases, p.base), nil
 }
 
 // orNothing returns err, or the error that there is nothing to land when err is nil.

@@ -79,7 +79,7 @@ type Git interface {
 	MergeTree(ctx context.Context, repo agency.Repo, ours, theirs string) (string, error)
 	OnTop(ctx context.Context, repo agency.Repo, env agency.Environ, parent, tree, message string) (string, error)
 	Squash(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, message func() (string, error)) (string, error)
-	Join(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, message string) (string, error)
+	Join(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base, message string) (string, error)
 	Rebase(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string, change func(message string) string) (tip string, dropped int, err error)
 	Checkout(ctx context.Context, repo agency.Repo, branch string) (string, error)
 	Clean(ctx context.Context, repo agency.Repo, worktree string) (bool, error)
