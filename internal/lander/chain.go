@@ -118,11 +118,12 @@ func (l *Lander) link(ctx context.Context, c *Chain, r *agency.Run, on string) (
 	return link, p
 }
 
-// LandChain moves a branch in one step to what it becomes with the work of some runs, in this
-// order, if that is still the checked tree, on the checked commit of the target. Otherwise the
-// error is E_TARGET_MOVED, and nothing has moved. The results are in the order of the runs.
-func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, on, tree string) ([]Result, error) {
-	landings, err := l.landChain(ctx, target, runs, env, on, tree)
+// LandChain moves a branch in one step to what it becomes with the work of some links of a Chain, in
+// this order, if that is still the same work and makes the checked tree, on the checked commit of
+// the target. Otherwise the error is E_TARGET_MOVED, and nothing has moved. The results are in the
+// order of the links.
+func (l *Lander) LandChain(ctx context.Context, target string, links []*Link, env agency.Environ, on, tree string) ([]Result, error) {
+	landings, err := l.landChain(ctx, target, links, env, on, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,11 @@ func (l *Lander) LandChain(ctx context.Context, target string, runs []agency.Run
 	return results, nil
 }
 
-func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunID, env agency.Environ, on, tree string) ([]*agency.Landing, error) {
+func (l *Lander) landChain(ctx context.Context, target string, links []*Link, env agency.Environ, on, tree string) ([]*agency.Landing, error) {
+	ids := make([]agency.RunID, 0, len(links))
+	for _, link := range links {
+		ids = append(ids, link.Run.ID)
+	}
 	held := map[agency.RunID]*agency.Run{}
 	for _, id := range slices.Sorted(slices.Values(ids)) { // always in the same order, so that no two landings wait for each other
 		r, release, err := l.Runs.Hold(ctx, string(id))
@@ -167,8 +172,12 @@ func (l *Lander) landChain(ctx context.Context, target string, ids []agency.RunI
 		return nil, err
 	}
 	for i := range c.Links {
-		if err := c.Links[i].Err; err != nil {
-			return nil, err
+		link := &c.Links[i]
+		if link.Err != nil {
+			return nil, link.Err
+		}
+		if link.Source != links[i].Source { // an approval is one of commits, not only of their files
+			return nil, agency.Errorf(agency.CodeTargetMoved, "the work of %s changed since it was checked", link.Run.Ref())
 		}
 	}
 	if last := &c.Links[len(c.Links)-1]; c.TargetOld != on || last.Tree != tree {

@@ -404,15 +404,15 @@ func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note stri
 		}
 	}
 	killpoint.At("queue.landing")
-	ids := make([]agency.RunID, 0, len(a.Entries))
+	links := make([]*lander.Link, 0, len(a.Entries))
 	for _, seq := range a.Entries {
-		ids = append(ids, seen.links[seq].Run.ID)
+		links = append(links, seen.links[seq])
 	}
 	author, err := l.author(l.ref.Repo)
 	if err != nil {
 		return "", err
 	}
-	results, err := l.Lander.LandChain(ctx, l.ref.Target, ids, author, seen.chain.TargetOld, a.Tree)
+	results, err := l.Lander.LandChain(ctx, l.ref.Target, links, author, seen.chain.TargetOld, a.Tree)
 	switch {
 	case agency.IsCode(err, agency.CodeTargetMoved):
 		l.lost, l.at = l.lost+1, ""

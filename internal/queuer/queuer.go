@@ -33,7 +33,7 @@ type Store interface {
 // Lander makes the commits that would land, and lands them.
 type Lander interface {
 	Chain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, accept lander.Accept) (*lander.Chain, error)
-	LandChain(ctx context.Context, target string, runs []agency.RunID, env agency.Environ, on, tree string) ([]lander.Result, error)
+	LandChain(ctx context.Context, target string, links []*lander.Link, env agency.Environ, on, tree string) ([]lander.Result, error)
 	// Landed settles the open landings of a run, and returns the one that brought a source into a
 	// target since a time; nil for none.
 	Landed(ctx context.Context, id agency.RunID, target, source string, since time.Time) (*agency.Landing, error)
