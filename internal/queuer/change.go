@@ -171,7 +171,7 @@ type ChangeRequest struct {
 }
 
 // Change changes entries. An entry whose state does not allow it is E_INVALID_STATE; the entries
-// before it in the request are changed then.
+// before it in the request are changed then. A change waits for the end of a landing that has begun.
 func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error) {
 	items := make([]Item, 0, len(req.Runs))
 	for _, ref := range req.Runs {
@@ -198,7 +198,7 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 			items = append(items, added...)
 			continue
 		}
-		changed, err := q.Store.ChangeQueueEntries(ctx, []int64{e.Seq}, func(now *agency.QueueEntry) bool { return change(now, req.Change) })
+		changed, err := q.change(ctx, e, req.Change)
 		if err != nil {
 			return nil, err
 		}
@@ -209,6 +209,16 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 		q.wake(agency.QueueRef{Repo: e.Repo, Target: e.Target}, req.Change == Resume || req.Change == Retry)
 	}
 	return items, nil
+}
+
+// change changes an entry when nothing of its queue lands, and returns what it is then.
+func (q *Queuer) change(ctx context.Context, e *agency.QueueEntry, kind Change) ([]agency.QueueEntry, error) {
+	unlock, err := q.moves.Lock(ctx, moveKey(agency.QueueRef{Repo: e.Repo, Target: e.Target}))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return q.Store.ChangeQueueEntries(ctx, []int64{e.Seq}, func(now *agency.QueueEntry) bool { return change(now, kind) })
 }
 
 // newest returns the entry of a run that has not left its queue, or else its last one.

@@ -104,7 +104,7 @@ func (l *line) step(ctx context.Context) (acted, empty bool, err error) {
 		l.note(ctx, "")
 	}
 	if changed {
-		_, err = l.show(ctx, seen, nil, "", "")
+		err = l.show(ctx, seen, nil, "", "")
 	}
 	return acted, false, err
 }
@@ -367,13 +367,13 @@ func (l *line) settle(ctx context.Context, seen *look, a *queue.Action) error {
 }
 
 // show gives some entries a state, and all others that the queue works on the state that fits the
-// running checks. It returns all entries as they are then.
-func (l *line) show(ctx context.Context, seen *look, entries []int64, state agency.QueueState, reason string) ([]agency.QueueEntry, error) {
+// running checks.
+func (l *line) show(ctx context.Context, seen *look, entries []int64, state agency.QueueState, reason string) error {
 	var seqs []int64
 	for i := range seen.entries {
 		seqs = append(seqs, seen.entries[i].Seq)
 	}
-	return l.Store.ChangeQueueEntries(ctx, seqs, func(e *agency.QueueEntry) bool {
+	_, err := l.Store.ChangeQueueEntries(ctx, seqs, func(e *agency.QueueEntry) bool {
 		checks, ahead := l.checking(e.Seq)
 		switch {
 		case !e.State.Moving():
@@ -387,20 +387,33 @@ func (l *line) show(ctx context.Context, seen *look, entries []int64, state agen
 		}
 		return true
 	})
+	return err
 }
 
-// move lands entries. It returns why the target cannot be moved now.
+// move lands entries, unless the user has held or removed one of them since the look. It returns why
+// the target cannot be moved now.
 func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note string, err error) {
 	state, err := l.Store.Queue(ctx, l.ref)
 	if err != nil || state.Paused {
 		return "", err
 	}
-	if i := slices.IndexFunc(seen.entries, func(e agency.QueueEntry) bool { return e.Seq == a.Entries[0] }); seen.entries[i].State != agency.EntryReady {
-		now, err := l.show(ctx, seen, a.Entries, agency.EntryLanding, "")
-		if err != nil || slices.ContainsFunc(now, func(e agency.QueueEntry) bool {
-			return slices.Contains(a.Entries, e.Seq) && e.State != agency.EntryLanding
-		}) {
-			return "", err // an entry was held or removed meanwhile
+	unlock, err := l.moves.Lock(ctx, moveKey(l.ref))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	now, err := l.Store.QueueEntries(ctx, agency.QueueFilter{Repo: l.ref.Repo, Target: l.ref.Target, Open: true})
+	if err != nil {
+		return "", err
+	}
+	now = slices.DeleteFunc(now, func(e agency.QueueEntry) bool { return !e.State.Moving() || !slices.Contains(a.Entries, e.Seq) })
+	if len(now) < len(a.Entries) {
+		return "", nil
+	}
+	// Ready entries stay ready: each attempt would change them twice.
+	if slices.ContainsFunc(now, func(e agency.QueueEntry) bool { return e.State != agency.EntryReady }) {
+		if err := l.show(ctx, seen, a.Entries, agency.EntryLanding, ""); err != nil {
+			return "", err
 		}
 	}
 	killpoint.At("queue.landing")
@@ -419,8 +432,7 @@ func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note stri
 		return "", nil
 	case agency.IsCode(err, agency.CodeTargetDirty):
 		note = words(err)
-		_, err = l.show(ctx, seen, a.Entries, agency.EntryReady, note)
-		return note, err
+		return note, l.show(ctx, seen, a.Entries, agency.EntryReady, note)
 	case err != nil:
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"agency"
 	"agency/internal/lander"
 	"agency/internal/service"
+	"agency/internal/supervisor/keyed"
 	"agency/internal/verify"
 )
 
@@ -98,12 +99,16 @@ type Deps struct {
 type Queuer struct {
 	Deps
 	work     service.Background
-	environs sync.Mutex // held from storing the environment of checks until the entry that needs it is written
+	environs sync.Mutex  // held from storing the environment of checks until the entry that needs it is written
+	moves    keyed.Locks // held while entries land, and while the user changes one; by moveKey
 
 	mu    sync.Mutex
 	ctx   context.Context           // nil while stopped
 	lines map[agency.QueueRef]*line // the queues that are worked on
 }
+
+// moveKey returns the name of the lock of a queue in Queuer.moves.
+func moveKey(ref agency.QueueRef) string { return ref.Repo + ":" + ref.Target }
 
 // New returns a Queuer that does nothing until Start.
 func New(deps Deps) *Queuer {
