@@ -26,6 +26,7 @@ type typing struct {
 	pasted bool   // inside a bracketed paste
 	escAt  time.Time
 	draft  bool
+	before byte // the last byte of text
 	lastAt time.Time
 	own    string // the last text that agency typed
 	moved  bool   // a key since then may have sent or cleared it
@@ -143,10 +144,13 @@ func (t *typing) text(b byte, now time.Time) {
 		return
 	}
 	t.key(now)
+	before := t.before
+	t.before = b
 	switch {
 	case t.pasted:
 		t.draft = t.draft || b > ' '
-	case b == '\r' || b == '\n' || b == ctrlC || b == ctrlD || b == ctrlU:
+	case b == '\n', b == '\r' && before == '\\': // a new line in the draft
+	case b == '\r' || b == ctrlC || b == ctrlD || b == ctrlU:
 		t.empty()
 	case b >= ' ' && b != del:
 		t.draft = true

@@ -21,7 +21,10 @@ func TestTyping(t *testing.T) {
 		"ä":                             draft,
 		" ":                             draft,
 		"abc\r":                         key,
-		"abc\n":                         key,
+		"abc\n":                         draft,
+		"abc\\\r":                       draft,
+		"abc\\\r\r":                     key,
+		"\n":                            key,
 		"abc\x03":                       key,
 		"abc\x04":                       key,
 		"abc\x15":                       key,
@@ -154,7 +157,7 @@ func TestTypedText(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]bool{
 		"": false, "a": false, "\x1b": false, "\x1b[A": false, "\x1b[200~a\r\x1b[201~": false, "\x1b[27u": false, "\x1b[13;2u": false,
-		"\r": true, "\n": true, "\x03": true, "\x04": true, "\x15": true, "\x1b[13u": true, "\x1b[99;5u": true,
+		"\r": true, "\n": false, "\x03": true, "\x04": true, "\x15": true, "\x1b[13u": true, "\x1b[99;5u": true,
 	} {
 		var keys runner.Typing
 		keys.Typed("hello")
