@@ -128,8 +128,8 @@ func (l *Link) Serve(update func(agency.WrapperUpdate) error) error {
 // requests a look right before the text and right before the Enter, and types nothing after an
 // error of look. The error is E_INPUT_REFUSED when a user is typing there, the run is headless, the
 // runner does not read, or the text is empty, too long, or has control characters other than
-// newline and tab; E_INVALID_STATE when the runner has ended. When ctx ends before the answer, the
-// text may still have been typed.
+// newline and tab; E_INVALID_STATE when the runner has ended. When ctx ends before the answer, or
+// the wrapper goes away (io.ErrUnexpectedEOF), the text may still have been typed.
 func (l *Link) Input(ctx context.Context, text string, look Look) (agency.Delivery, error) {
 	if err := checkInput(text); err != nil {
 		return agency.Delivery{Effect: agency.EffectNone}, err
@@ -306,13 +306,15 @@ func (l *Link) ask(ctx context.Context, m message, look lookFunc) (message, erro
 	case reply := <-answer:
 		return reply, nil
 	case <-l.gone:
-		return message{}, l.notConnected()
+		e := l.notConnected()
+		e.Err = io.ErrUnexpectedEOF
+		return message{}, e
 	case <-ctx.Done():
 		return message{}, ctx.Err()
 	}
 }
 
-func (l *Link) notConnected() error {
+func (l *Link) notConnected() *agency.Error {
 	return agency.Errorf(agency.CodeInvalidState, "the wrapper of %s is not connected", l.id).WithHint("agency show %s", l.id)
 }
 

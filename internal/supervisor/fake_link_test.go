@@ -25,6 +25,7 @@ type fakeLink struct {
 	last      agency.Typing          // what was typed before
 	TypedFunc func()                 // called between a text and its Enter
 	EnterFunc func() agency.Delivery // the effect of an Enter; nil is that it was read
+	gone      error                  // instead of the answer after Enter
 	CloseFunc func()                 // called when the link is closed
 
 	mu     sync.Mutex
@@ -56,6 +57,9 @@ func (l *fakeLink) Input(ctx context.Context, text string, look supervisor.Look)
 	}
 	if _, err := look(ctx, agency.Typing{Enter: true}); err != nil {
 		return agency.Delivery{}, err
+	}
+	if l.gone != nil {
+		return agency.Delivery{}, l.gone
 	}
 	if l.EnterFunc != nil {
 		return l.EnterFunc(), nil

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -24,10 +25,10 @@ import (
 // Times of typing.
 const (
 	// inputTimeout is how long a wrapper may take to type a message and to watch for its effect,
-	// and then the record to take it. A wrapper whose agent starts late and hardly reads takes 40
-	// seconds at most.
-	inputTimeout = 45 * time.Second
-	keysTimeout  = 15 * time.Second
+	// and then the record to take it. A wrapper that has other things to type first, and whose agent
+	// hardly reads, takes 60 seconds at most.
+	inputTimeout = 65 * time.Second
+	keysTimeout  = 30 * time.Second
 	// boxWait is how long an input box may be missing: a terminal that is being painted shows none
 	// for a moment.
 	boxWait  = 3 * time.Second
@@ -158,8 +159,12 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 		}
 		return unsent, err
 	})
-	silent := errors.Is(err, context.DeadlineExceeded)
+	gone := looked.Load() && errors.Is(err, io.ErrUnexpectedEOF)
+	silent := gone || errors.Is(err, context.DeadlineExceeded)
 	switch {
+	case gone:
+		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s went away before it answered, and the message may have been typed", r.Ref()).
+			WithHint("look before you send it again: agency attach %s", r.Ref())
 	case silent:
 		err = agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the message may have been typed", r.Ref(), duration.Text(inputTimeout)).
 			WithHint("look before you send it again: agency attach %s", r.Ref())

@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -314,4 +315,23 @@ func TestUnsent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A wrapper that goes away before it answers may have typed the message, and the record has that.
+func TestWrapperGoneAfterEnter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.harness.SightFunc = composing
+		r, p := w.started("fix-login")
+		w.tmux.show("> hello")
+		p.link.gone = &agency.Error{Code: agency.CodeInvalidState, Message: "not connected", Err: io.ErrUnexpectedEOF}
+		_, _, err := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
+		if !agency.MayHaveTyped(err) || !strings.Contains(err.Error(), "may have been typed") {
+			t.Errorf("got %v", err)
+		}
+		if w.count(r.ID, agency.InputDelivered) != 1 {
+			t.Error("the record does not have the message")
+		}
+	})
 }
