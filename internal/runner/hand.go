@@ -13,6 +13,7 @@ const (
 	writeLimit = 5 * time.Second  // for the runner's terminal to take what is typed
 	readLimit  = 10 * time.Second // for the runner to read it
 	readEvery  = 2 * time.Millisecond
+	shownLimit = time.Second // for the pane to take what the runner has printed
 	// steadyLooks is how many looks in a row must find that all is read.
 	steadyLooks = 10
 	// mostLooks is how often the screen is looked at again because the runner printed meanwhile.
@@ -82,10 +83,10 @@ func (h *hand) write(text string) (n int, err error) {
 }
 
 // clear looks until the runner prints nothing between the request and the answer, so that the look
-// is of the present screen.
+// is of the present screen. What it printed before is in the pane by then.
 func (h *hand) clear(next agency.Typing) (unsent bool, err error) {
 	for range mostLooks {
-		seen := h.t.out.bytes.Load()
+		seen := h.t.out.shown(shownLimit)
 		if unsent, err = h.look(next); err != nil {
 			return false, err
 		}

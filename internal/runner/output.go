@@ -19,6 +19,7 @@ type output struct {
 	pane    *pane // of a headless runner
 	copiers []*copier
 	bytes   atomic.Int64  // how many were seen so far
+	passed  atomic.Int64  // how many of them their sinks have
 	lost    atomic.Int64  // how many of them are missing in the merged log
 	last    atomic.Int64  // when the last ones were seen, in nanoseconds of the Unix era
 	came    chan struct{} // holds a token when the daemon does not know last yet
@@ -44,9 +45,18 @@ func (o *output) take(p []byte, sink func([]byte)) {
 	now := killpoint.Now()
 	o.bytes.Add(int64(len(p)))
 	sink(p)
+	o.passed.Add(int64(len(p)))
 	o.last.Store(now.UnixNano())
 	o.progress.see(p, now)
 	wake(o.came)
+}
+
+// shown waits until the sinks have all that was seen, or for a limit, and returns how much was seen.
+func (o *output) shown(limit time.Duration) int64 {
+	for begin := time.Now(); o.passed.Load() != o.bytes.Load() && time.Since(begin) < limit; {
+		time.Sleep(time.Millisecond)
+	}
+	return o.bytes.Load()
 }
 
 // wake puts a token into a channel that holds at most one.

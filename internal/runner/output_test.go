@@ -48,3 +48,26 @@ func TestOutputIsKnownWhenItIsThere(t *testing.T) {
 		t.Error("the output is not announced")
 	}
 }
+
+// What a runner printed counts for a look when its pane has it, and a pane that takes nothing is not
+// waited for without end.
+func TestShownWhenThePaneHasIt(t *testing.T) {
+	t.Parallel()
+	o := &output{came: make(chan struct{}, 1), progress: newProgress()}
+	begun, free, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		o.take([]byte("a dialog"), func([]byte) { close(begun); <-free })
+	}()
+	<-begun
+	if o.passed.Load() != 0 || o.shown(0) != 8 {
+		t.Error("the pane does not have it yet")
+	}
+	waited := make(chan int64)
+	go func() { waited <- o.shown(time.Hour) }()
+	close(free)
+	if got := <-waited; got != 8 || o.passed.Load() != 8 {
+		t.Errorf("%d bytes were seen, and the pane has %d", got, o.passed.Load())
+	}
+	<-done
+}
