@@ -103,6 +103,20 @@ func TestTextWithoutEnter(t *testing.T) {
 	}
 }
 
+// A backslash at the end of a message does not turn the Enter into a new line.
+func TestBackslashBeforeEnter(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `printf ready; read line; echo " got $line."; exec sleep 100`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	if got, err := link.Input(t.Context(), `look in C:\`, anything); err != nil || !got.Confirmed {
+		t.Errorf("delivery %+v, %v", got, err)
+	}
+	f.logged("got look in C:")
+}
+
 // Output that was printed since the look began makes another look necessary.
 func TestLookAgainAtWhatWasPrinted(t *testing.T) {
 	t.Parallel()

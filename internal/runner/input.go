@@ -95,9 +95,13 @@ func (h *hand) text(text string) error {
 	if err != nil || unsent {
 		return err
 	}
-	typed := strings.ReplaceAll(text, "\n", "\r")
+	sent := text
+	if strings.HasSuffix(text, `\`) {
+		sent += " " // a backslash before Enter would make a new line of it, in agents and shells alike
+	}
+	typed := strings.ReplaceAll(sent, "\n", "\r")
 	if h.t.paste.Load() {
-		typed = "\x1b[200~" + text + "\x1b[201~"
+		typed = "\x1b[200~" + sent + "\x1b[201~"
 	}
 	n, err := h.write(typed)
 	h.t.keys.typed(text[:max(0, n-(len(typed)-len(text)))])
