@@ -10,6 +10,7 @@ import (
 
 // How long a hand waits for a runner.
 const (
+	handLimit  = 15 * time.Second // for other typing to end
 	writeLimit = 5 * time.Second  // for the runner's terminal to take what is typed
 	readLimit  = 10 * time.Second // for the runner to read it
 	readEvery  = 2 * time.Millisecond
@@ -29,22 +30,29 @@ type hand struct {
 	release func()
 }
 
-// take prevents all other typing until the hand is released. It is refused when the runner does not read
-// its input, and while a user types.
+// take prevents all other typing until the hand is released. It is refused while a user types, when the
+// typing before it does not end, and when the runner does not read what was typed: it would read the rest
+// at once, and a key for what it shows now would go to what it shows then.
 func (t *terminal) take(look lookFunc) (*hand, error) {
 	if t.ended.Load() {
 		return nil, endedError(t.runID)
 	}
 	select {
 	case t.writing <- struct{}{}:
-	case <-time.After(writeLimit):
-		return nil, t.notReading()
+	case <-time.After(handLimit):
+		return nil, agency.Errorf(agency.CodeInputRefused, "something else is being typed into the terminal of %s, and nothing of this was", t.runID).
+			WithHint("send again; to look: agency attach %s", t.runID)
 	}
 	h := &hand{t: t, look: look, release: func() { <-t.writing }}
 	if t.keys.busy(time.Now()) {
 		h.release()
 		return nil, agency.Errorf(agency.CodeInputRefused, "the user is typing in %s", t.runID).
 			WithHint("send again when the text there is sent or cleared; to look: agency attach %s", t.runID)
+	}
+	if byLine, err := t.readsLines(); err == nil && !byLine && !h.awaitRead(writeLimit) {
+		h.release()
+		return nil, agency.Errorf(agency.CodeInputRefused, "the agent of %s does not read its terminal, and nothing of this was typed", t.runID).
+			WithHint("agency attach %s", t.runID)
 	}
 	return h, nil
 }
@@ -71,7 +79,7 @@ func (h *hand) enter() error {
 func (h *hand) write(text string) (n int, err error) {
 	_ = h.t.master.SetWriteDeadline(time.Now().Add(writeLimit))
 	defer func() { _ = h.t.master.SetWriteDeadline(time.Time{}) }()
-	n, err = h.t.master.WriteString(text)
+	n, err = h.t.write([]byte(text))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, h.t.notReading()

@@ -103,6 +103,56 @@ func TestTextWithoutEnter(t *testing.T) {
 	}
 }
 
+// A key is pressed again only when the one before was read: a runner that wakes up would take both, the
+// second perhaps for another dialog.
+func TestKeysWaitForTheOnesBefore(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.01; done; exec cat`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	if err := link.Keys(t.Context(), "y", anything); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.Keys(t.Context(), "y", anything); !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "nothing of this was typed") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := link.Input(t.Context(), "hello", anything); !agency.IsCode(err, agency.CodeInputRefused) || !strings.Contains(err.Error(), "nothing of this was typed") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.logged("readyy")
+	if err := link.Keys(t.Context(), "n", anything); err != nil {
+		t.Error(err)
+	}
+	f.logged("readyyn")
+}
+
+// A paste that a runner stopped reading is ended before anything else is typed.
+func TestPasteCutOff(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, `stty raw -echo; printf '\033[?2004hready'; while [ ! -e go ]; do sleep 0.01; done; cat >got`)
+	d := f.listen(0)
+	f.begin(true)
+	link := receive(t, "link", d.links)
+	f.logged("ready")
+	if _, err := link.Input(t.Context(), strings.Repeat("long ", 20_000), anything); !agency.IsCode(err, agency.CodeInputRefused) {
+		t.Fatalf("got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := link.Input(t.Context(), "hello", anything); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both messages", func() bool {
+		return strings.HasSuffix(f.raw("got"), "\x1b[201~\x1b[200~hello\x1b[201~\r")
+	})
+}
+
 // A backslash at the end of a message does not turn the Enter into a new line.
 func TestBackslashBeforeEnter(t *testing.T) {
 	t.Parallel()

@@ -99,14 +99,19 @@ func (h *hand) text(text string) error {
 	if strings.HasSuffix(text, `\`) {
 		sent += " " // a backslash before Enter would make a new line of it, in agents and shells alike
 	}
-	typed := strings.ReplaceAll(sent, "\n", "\r")
-	if h.t.paste.Load() {
-		typed = "\x1b[200~" + sent + "\x1b[201~"
+	if !h.t.paste.Load() {
+		n, err := h.write(strings.ReplaceAll(sent, "\n", "\r"))
+		h.t.keys.typed(text[:min(n, len(text))])
+		return err
 	}
-	n, err := h.write(typed)
-	h.t.keys.typed(text[:max(0, n-(len(typed)-len(text)))])
+	n, err := h.write(pasteBegin + sent + pasteEnd)
+	h.t.keys.typed(text[:min(max(0, n-len(pasteBegin)), len(text))])
+	h.t.pasting = err != nil && n > 0
 	return err
 }
+
+// What a terminal sends before and after a bracketed paste.
+const pasteBegin, pasteEnd = "\x1b[200~", "\x1b[201~"
 
 // effect waits for an effect of an Enter.
 func (h *hand) effect(before int64, byLine bool) agency.Effect {

@@ -29,6 +29,7 @@ type terminal struct {
 	keys          *typing
 	paneGone      bool          // used only by the copier
 	writing       chan struct{} // held while writing to the runner, so that texts and keys do not mix
+	pasting       bool          // a paste was cut off before its end; only for the holder of writing
 	ended         atomic.Bool   // the runner has ended, and reads no more input
 }
 
@@ -124,7 +125,7 @@ func (t *terminal) toRunner() {
 		if n > 0 {
 			t.keys.feed(buf[:n], time.Now())
 			t.writing <- struct{}{}
-			_, writeErr := t.master.Write(buf[:n])
+			_, writeErr := t.write(buf[:n])
 			<-t.writing
 			if writeErr != nil {
 				return
@@ -141,6 +142,17 @@ func (t *terminal) toRunner() {
 			return
 		}
 	}
+}
+
+// write writes to the runner. It first ends a paste that was cut off, which would take it as text.
+func (t *terminal) write(p []byte) (int, error) {
+	if t.pasting {
+		if _, err := t.master.WriteString(pasteEnd); err != nil {
+			return 0, err
+		}
+		t.pasting = false
+	}
+	return t.master.Write(p)
 }
 
 // resize gives the runner's terminal the size of the pane; the kernel notifies the program.
