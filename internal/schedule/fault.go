@@ -22,7 +22,8 @@ func faultOf(code agency.Code, ran bool) faultKind {
 	case agency.CodeRunnerDisappeared, agency.CodeStartCutOff:
 		return loss
 	case agency.CodeDBError, agency.CodeDBLocked, agency.CodeDBMissing, agency.CodeDiskLow, agency.CodeInternal, agency.CodeWorktreeFailed, agency.CodeGitNotFound, agency.CodeGitFailed, agency.CodeResources, agency.CodeTmuxNotFound, agency.CodeTmuxFailed, agency.CodeTmuxStartFailed,
-		agency.CodeTmuxSessionNotFound, agency.CodePermissionDenied, agency.CodeConfigInvalid, agency.CodeNotGitRepo, agency.CodeCleanupFailed, agency.CodeDaemonConnectFailed:
+		agency.CodeTmuxSessionNotFound, agency.CodePermissionDenied, agency.CodeConfigInvalid, agency.CodeNotGitRepo, agency.CodeCleanupFailed, agency.CodeDaemonConnectFailed,
+		agency.CodeSandboxUnavailable:
 		if ran {
 			return loss // otherwise it could begin and be lost forever
 		}
