@@ -182,6 +182,11 @@ func (a Agents) Outcome(ctx context.Context, id agency.RunID) (*scheduler.Outcom
 	if err != nil {
 		return nil, err
 	}
+	if r.MergedAt != nil && !r.Attempt.State.Final() {
+		open := *r // it may work on after a landing, and what it says then counts
+		open.MergedAt = nil
+		status = a.Observer.Derive(&open)
+	}
 	last := &r.Attempt
 	signal := last.CreatedAt
 	for _, at := range []time.Time{drafts, last.AgentState.HeardAt, last.Reported.At, orZero(last.StartedAt), orZero(last.InputAt)} {
