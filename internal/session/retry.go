@@ -49,7 +49,7 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 		s.Name, s.PlanHash, s.MaxParallel = next.plan.Name, next.hash, next.plan.MaxParallel
 	}
 	agents := carryOver(newAgents(s, next.plan), next.agents, next.keep)
-	if !slices.ContainsFunc(agents, func(a agency.SessionAgent) bool { return a.Status == agency.AgentQueued }) {
+	if !slices.ContainsFunc(agents, func(a agency.SessionAgent) bool { return a.Status == agency.AgentQueued }) && !next.lands() {
 		return none, nothingToRetry(old, &req)
 	}
 	if req.DryRun {
@@ -101,7 +101,7 @@ func retriable(old *agency.Session, req *api.RetrySessionRequest) error {
 	return nil
 }
 
-// nothingToRetry returns the error for a retry without an agent to run.
+// nothingToRetry returns the error for a retry without an agent to run and work to land.
 func nothingToRetry(old *agency.Session, req *api.RetrySessionRequest) error {
 	switch {
 	case req.NewPlan:
@@ -123,6 +123,18 @@ type retry struct {
 	keep       func(before *agency.SessionAgent) bool
 	warnings   []string
 	difference *api.PlanDifference // nil without a new plan
+}
+
+// lands reports whether work that the retry takes over is to land and did not land before.
+func (r *retry) lands() bool {
+	by := make(map[string]agency.LandBy, len(r.plan.Agents))
+	for i := range r.plan.Agents {
+		by[r.plan.Agents[i].ID] = r.plan.Agents[i].Land
+	}
+	return slices.ContainsFunc(r.agents, func(a agency.SessionAgent) bool {
+		open := a.Landing.State == "" || a.Landing.State == agency.WorkRefused
+		return open && by[a.ID] != "" && a.Run != "" && a.Status == agency.AgentComplete && r.keep(&a)
+	})
 }
 
 // bySamePlan returns what a retry by the plan of the settled session does.

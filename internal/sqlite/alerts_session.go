@@ -91,7 +91,7 @@ func (s *alerts) troubled(ctx context.Context, id agency.SessionID) (*agency.Ses
 		return nil, nil, false, err
 	}
 	var retried bool
-	if session.Status == agency.SessionFailed {
+	if session.Status.Final() {
 		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sessions WHERE retry_of = ?)`, string(id)).Scan(&retried)
 		if err != nil {
 			return nil, nil, false, err

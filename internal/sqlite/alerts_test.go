@@ -326,6 +326,29 @@ func TestWatchedSessions(t *testing.T) {
 	}
 }
 
+// A complete session whose work was refused when it was to land is retried by a later one.
+func TestTroubledAfterARefusedLanding(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	session := ownSession(t, s, 1)
+	changeSession(t, s, session, func(session *agency.Session, agents []*agency.SessionAgent) []agency.EventDraft {
+		agents[0].Landing = agency.AgentLanding{State: agency.WorkRefused, Note: "a conflict"}
+		session.Status, session.CompletedAt = agency.SessionComplete, new(epoch)
+		return []agency.EventDraft{agents[0].EventDraft(), session.EventDraft(agency.SessionSettled)}
+	})
+	want := func(want bool) {
+		t.Helper()
+		if _, agents, retried, err := s.Troubled(t.Context(), session.ID); err != nil || retried != want || len(agents) != 1 {
+			t.Errorf("retried %v, want %v; in trouble: %+v, %v", retried, want, agents, err)
+		}
+	}
+	want(false)
+	again := newSession(2)
+	again.External, again.RetryOf = false, session.ID
+	createSession(t, s, again, newAgents(again, 1))
+	want(true)
+}
+
 // Alerts from before sessions had alerts are unchanged, and an old failure opens none.
 func TestAlertsBeforeSessions(t *testing.T) {
 	t.Parallel()
