@@ -76,7 +76,7 @@ const (
 	SessionAgentEvent EventType = "session.agent"    // an agent changed its status or its attempt
 	SessionChanged    EventType = "session.changed"  // it was paused, resumed, or given another limit
 	SessionSettled    EventType = "session.settled"  // all of its agents have ended
-	SessionReported   EventType = "session.reported" // the results of its agents are known, and its report is written
+	SessionReported   EventType = "session.reported" // the results of its agents are known, and its report is written, or cannot be
 	SessionRemoved    EventType = "session.removed"  // its record was removed
 	TimerStarted      EventType = "timer.started"    // a timer was started or replaced
 	TimerStopped      EventType = "timer.stopped"    // by itself or on request

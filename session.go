@@ -137,7 +137,7 @@ type Session struct {
 	UpdatedAt   time.Time
 	CompletedAt *time.Time
 	// Reported reports whether the session has settled, the results of its agents are known, and
-	// its report is written.
+	// its report is written, or cannot be.
 	Reported bool
 	// Extra holds the members of the status file that agency does not know, in their order, as one
 	// JSON object; nil is none. Its member waves holds the unknown members of the waves.

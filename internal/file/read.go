@@ -40,6 +40,12 @@ func ReadRegular(path string, limit int64) ([]byte, error) {
 	return read(f, path, nil, limit)
 }
 
+// IsRegular reports whether a path is that of a regular file, not of a link to one.
+func IsRegular(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // OpenRegular opens a file of any size for reading, and refuses the files that ReadRegular refuses.
 // The caller closes it.
 func OpenRegular(path string) (*os.File, error) {

@@ -55,6 +55,8 @@ const (
 	retryFirst = time.Second
 	retryMost  = 10 * time.Minute
 
+	reportTries = 4 // of writing the report, before the session ends without one
+
 	factsAtOnce   = 8 // runs examined with git
 	factsEachOnce = 2 // of one session among them
 )
@@ -82,6 +84,7 @@ type outcome struct {
 	open      []*agency.SessionAgent // final agents whose results are not in the record
 	busy      bool                   // work outside the loop is in progress
 	failures  int                    // in a row
+	unwritten int                    // how often the report could not be written
 	notBefore time.Time
 }
 

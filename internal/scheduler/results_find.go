@@ -47,11 +47,11 @@ func (r *Results) begin(ctx context.Context, o *outcome) error {
 		return nil
 	}
 	o.busy = true
-	session, agents := &o.session, o.agents
+	session, agents, lastTry := &o.session, o.agents, o.unwritten+1 >= reportTries
 	r.work.Go(func() {
 		known, err := r.findOut(ctx, session.ID, due)
 		if err == nil && last {
-			err = r.finish(ctx, session, agents)
+			err = r.finish(ctx, session, agents, lastTry)
 		}
 		select {
 		case r.found <- found{session: session.ID, agents: known, err: err}:
@@ -72,6 +72,9 @@ func (r *Results) take(ctx context.Context, f *found) {
 		o.known[agent] = true
 	}
 	o.lookOpen()
+	if errors.Is(f.err, errUnwritten) {
+		o.unwritten++
+	}
 	if f.err != nil {
 		r.putOff(ctx, f.session, o, f.err)
 		return
@@ -120,10 +123,14 @@ func (r *Results) facts(ctx context.Context, id agency.RunID) (agency.AgentResul
 	return result, err
 }
 
-// finish writes the report of a settled session and sends the notice. A session that was removed
+// errUnwritten is the error of a session whose report could not be written.
+var errUnwritten = errors.New("write the report")
+
+// finish writes the report of a settled session and sends the notice. When the report cannot be
+// written at the last try either, the notice is sent without it. A session that was removed
 // meanwhile gets neither: its files are removed after its record, so a writer that then finds the
 // record gone must remove its file again.
-func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency.SessionAgent) error {
+func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency.SessionAgent, lastTry bool) error {
 	results, err := r.Store.SessionResults(ctx, s.ID)
 	if err != nil {
 		return err
@@ -132,16 +139,22 @@ func (r *Results) finish(ctx context.Context, s *agency.Session, agents []agency
 		return err
 	}
 	root, rel, err := place(s)
-	if err != nil {
-		return err
+	if err == nil {
+		err = file.WriteBeneath(root, filepath.Join(rel, filepath.Base(s.ReportPath())), Report(s, agents, results), 0o644)
 	}
-	if err := file.WriteBeneath(root, filepath.Join(rel, filepath.Base(s.ReportPath())), Report(s, agents, results), 0o644); err != nil {
-		return err
+	written := err == nil
+	switch {
+	case written:
+	case !lastTry:
+		return fmt.Errorf("%w: %w", errUnwritten, err)
+	default:
+		r.Log.Warn("end session without its report", "session", s.ID, "err", err)
 	}
 	killpoint.At("results.written")
-	if removed, err := r.removed(ctx, s.ID); err != nil {
+	switch removed, err := r.removed(ctx, s.ID); {
+	case err != nil, removed && !written:
 		return err
-	} else if removed {
+	case removed:
 		return file.RemoveBeneath(root, rel)
 	}
 	// The watchdog reports everything that needs action (a pause, a waiting agent, a failure) as

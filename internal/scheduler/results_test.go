@@ -27,6 +27,7 @@ type aftermath struct {
 	s        *agency.Session
 	alive    atomic.Bool   // the run of 002 has not ended
 	failures atomic.Int32  // of git, still to come
+	hours    atomic.Int64  // that the clock is ahead
 	stuck    chan struct{} // git answers about 001 only once it is closed; nil answers at once
 	// meanwhile is called while git is asked about 001.
 	meanwhile func()
@@ -139,7 +140,7 @@ func (m *aftermath) settle(status agency.AgentStatus) {
 // results returns a new Results, as a daemon starts it.
 func (m *aftermath) results() *scheduler.Results {
 	return scheduler.NewResults(scheduler.ResultDeps{
-		Store: m.store, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Store: m.store, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(time.Duration(m.hours.Load()) * time.Hour) },
 		Ended: func(_ context.Context, id agency.RunID) (bool, error) { return id != "r_002" || !m.alive.Load(), nil },
 		Facts: func(ctx context.Context, id agency.RunID) (agency.AgentResult, error) {
 			m.mu.Lock()
@@ -326,6 +327,34 @@ func TestResultsAfterAFailure(t *testing.T) {
 	m.until("reported", m.reported)
 	if asked := m.timesAsked(); asked != 4 {
 		t.Errorf("git was asked %d times about three runs, once in vain", asked)
+	}
+}
+
+// A status folder that cannot be written does not keep the end of a session back: after some tries
+// it ends without its report.
+func TestResultsWithoutAReport(t *testing.T) {
+	t.Parallel()
+	m := newAftermath(t)
+	if err := os.Symlink(t.TempDir(), filepath.Join(m.s.Repo.Root, ".agency")); err != nil {
+		t.Fatal(err)
+	}
+	m.run("001", agency.AgentComplete)
+	m.run("002", agency.AgentComplete)
+	m.settle(agency.AgentComplete)
+	m.until("tried once", func() bool { return m.store.checks.Load() >= 1 })
+	m.rest()
+	if m.reported() || len(m.messages()) > 0 {
+		t.Errorf("after the first try: reported %v, sent %q", m.reported(), m.messages())
+	}
+	m.until("reported", func() bool {
+		m.hours.Add(1) // the next try is due
+		return m.reported()
+	})
+	if diff := cmp.Diff([]string{"session.complete 3 complete"}, m.messages()); diff != "" {
+		t.Errorf("sent (-want +got)\n%s", diff)
+	}
+	if _, err := os.Stat(m.s.ReportPath()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the report is there (%v)", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/file"
 )
 
 // Leads reports whether a session leads a run: the run works for an agent of it, and was not
@@ -49,10 +50,13 @@ type Messenger struct {
 func (t Messenger) Send(ctx context.Context, s *agency.Session, kind agency.NoticeKind, text string) error {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", s.ID, kind))
 	id := "m_" + hex.EncodeToString(sum[:10])
-	data, err := json.Marshal(map[string]any{
+	payload := map[string]any{
 		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Counts, "text": text,
-		"report_path": s.ReportPath(),
-	})
+	}
+	if report := s.ReportPath(); file.IsRegular(report) {
+		payload["report_path"] = report
+	}
+	data, err := json.Marshal(payload)
 	if err != nil {
 		return fmt.Errorf("encode the notice of session %s: %w", s.ID, err)
 	}

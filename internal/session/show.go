@@ -3,13 +3,13 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"time"
 
 	"agency"
 	"agency/internal/api"
 	"agency/internal/config"
+	"agency/internal/file"
 	"agency/internal/schedule"
 	"agency/internal/scheduler"
 	"agency/internal/sessionfile"
@@ -176,10 +176,8 @@ func headView(s *agency.Session) api.Session {
 		Repo: s.Repo.Root, MaxParallel: s.MaxParallel, RetryOf: s.RetryOf, Dir: s.Dir, PlanPath: s.PlanPath,
 		StartedAt: s.StartedAt, CompletedAt: s.CompletedAt, Summary: s.Counts,
 	}
-	if report := s.ReportPath(); s.Status.Final() && !s.External {
-		if info, err := os.Lstat(report); err == nil && info.Mode().IsRegular() {
-			view.ReportPath = report
-		}
+	if report := s.ReportPath(); s.Status.Final() && !s.External && file.IsRegular(report) {
+		view.ReportPath = report
 	}
 	return view
 }

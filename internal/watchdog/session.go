@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agency"
+	"agency/internal/file"
 )
 
 // lookAtSessions looks at each session with new events once, and at more.
@@ -138,8 +139,8 @@ func (w *Watchdog) alertSession(ctx context.Context, s *agency.Session, c *Sessi
 	p := map[string]any{
 		"session_id": s.ID, "session_name": s.Name, "status": s.Status, "repo": s.Repo.Root, "summary": s.Counts, "text": c.Text, "agents": c.Agents,
 	}
-	if c.Kind == agency.AlertSessionFailed {
-		p["report_path"] = s.ReportPath()
+	if report := s.ReportPath(); c.Kind == agency.AlertSessionFailed && file.IsRegular(report) {
+		p["report_path"] = report
 	}
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -288,13 +289,17 @@ func TestSessionFailed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				p := w.play("night", "one", "two")
+				p.session.Dir = t.TempDir()
+				if err := os.WriteFile(p.session.ReportPath(), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
 				w.pauses(p, "agent one failed")
 				w.wantOpen(1)
 				w.fails(p)
 				w.wantNotified("night session.paused 0", "night session.failed 0")
 				w.wantOpen(1)
 				var payload map[string]any
-				if err := json.Unmarshal(w.alert(1).Payload, &payload); err != nil || payload["report_path"] != "/status/night/report.md" ||
+				if err := json.Unmarshal(w.alert(1).Payload, &payload); err != nil || payload["report_path"] != p.session.ReportPath() ||
 					payload["text"] != "1 failed, 1 queued; one: exit 3" || payload["session_id"] != "s_night" {
 					t.Errorf("payload %v, %v", payload, err)
 				}
