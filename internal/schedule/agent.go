@@ -58,7 +58,7 @@ func (d *State) decideLive(i int, c Clock) (*Action, time.Time) {
 		}
 		next = sooner(next, at)
 	}
-	if !f.LimitedAt.IsZero() && f.Turn != agency.TurnWorking {
+	if f.atLimit() {
 		until := d.limitedUntil(i)
 		if !c.Ahead(until) {
 			return stop(limitedWords(until, c))

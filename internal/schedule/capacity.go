@@ -12,12 +12,11 @@ type capacity struct {
 	runners map[string]int // of each runner that has a limit
 }
 
-// capacity counts every agent with an attempt or an action in progress. An agent between two
-// attempts needs a place only when the next one begins.
-func (d *State) capacity() capacity {
+// capacity counts every agent that has a place.
+func (d *State) capacity(c Clock) capacity {
 	r := capacity{slots: d.Session.MaxParallel, runners: maps.Clone(d.Plan.Limits)}
 	for i := range d.agents {
-		if status := d.agents[i].Status; d.busy[i] && !status.Final() || status == agency.AgentRunning && (d.facts[i] == nil || d.HasNewAttempt(i)) {
+		if d.hasPlace(i, c) {
 			r.slots--
 			if _, limited := r.runners[d.Plan.Agents[i].Runner]; limited {
 				r.runners[d.Plan.Agents[i].Runner]--
@@ -25,6 +24,21 @@ func (d *State) capacity() capacity {
 		}
 	}
 	return r
+}
+
+// hasPlace reports whether an agent has an attempt or an action in progress. An agent between two
+// attempts needs a place only when the next one begins, and one at its rate limit when that is over.
+func (d *State) hasPlace(i int, c Clock) bool {
+	switch status, f := d.agents[i].Status, d.facts[i]; {
+	case d.busy[i]:
+		return !status.Final()
+	case status != agency.AgentRunning:
+		return false
+	case f == nil:
+		return true
+	default:
+		return d.HasNewAttempt(i) && (!f.atLimit() || !c.Ahead(d.limitedUntil(i)))
+	}
 }
 
 // take takes a place for one more attempt, or returns false when there is none.

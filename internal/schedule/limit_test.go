@@ -94,3 +94,41 @@ func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	d.DropRateLimits()
 	check("when the user wants it tried", now.Add(time.Minute), map[string]time.Time{})
 }
+
+// An agent that rests at its rate limit leaves its place to an agent of another runner, until it
+// works again or the limit is over.
+func TestRestingAtTheLimitFreesThePlace(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	reset := now.Add(time.Hour)
+	plan := &agency.Plan{Agents: []agency.PlanAgent{
+		{ID: "rests", Runner: "a", DoneWhen: agency.DoneWhenReady}, {ID: "next", Runner: "b", DoneWhen: agency.DoneWhenReady},
+	}}
+	agents := []agency.SessionAgent{
+		{ID: "rests", Status: agency.AgentRunning, Run: "r1", StartedAt: &now},
+		{Position: 1, ID: "next", Status: agency.AgentQueued},
+	}
+	for name, test := range map[string]struct {
+		turn agency.Turn
+		at   time.Time
+		want []schedule.ActionKind
+	}{
+		"at its limit":           {agency.TurnEnded, now, []schedule.ActionKind{schedule.ActStart}},
+		"working in spite of it": {agency.TurnWorking, now, nil},
+		"the limit is over":      {agency.TurnEnded, reset, []schedule.ActionKind{schedule.ActStop}},
+	} {
+		d := schedule.NewState(agency.Session{Status: agency.SessionRunning, MaxParallel: 1}, plan, agents, retry)
+		d.SetFacts(0, schedule.RunFacts{Made: true, Attempt: 1, State: agency.Running, Ran: true, SignalAt: now, Turn: test.turn, LimitedAt: now, ResetAt: reset})
+		clock := schedule.Clock{Now: test.at, Elapsed: func(since time.Time) time.Duration { return test.at.Sub(since) }}
+		holds := map[string]time.Time{}
+		d.AddRateLimits(clock, holds)
+		actions, _ := schedule.Decide(d, clock, holds)
+		var got []schedule.ActionKind
+		for _, x := range actions {
+			got = append(got, x.Kind)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}

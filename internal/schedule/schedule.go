@@ -44,6 +44,11 @@ type RunFacts struct {
 // lives reports whether the newest attempt has not ended.
 func (f *RunFacts) lives() bool { return f.Made && !f.State.Final() }
 
+// atLimit reports whether a live attempt rests because its model refused work.
+func (f *RunFacts) atLimit() bool {
+	return f.lives() && !f.LimitedAt.IsZero() && f.Turn != agency.TurnWorking
+}
+
 // Clock is the time of a decision.
 type Clock struct {
 	Now time.Time
@@ -230,7 +235,7 @@ func Decide(d *State, c Clock, limited map[string]time.Time) (actions []Action, 
 	if d.Session.Status.Final() {
 		return nil, time.Time{}
 	}
-	capacity := d.capacity()
+	capacity := d.capacity(c)
 	open, failed := 0, -1
 	for i := range d.agents {
 		switch status := d.agents[i].Status; {

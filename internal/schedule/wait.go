@@ -21,7 +21,7 @@ func (d *State) Waits(c Clock, limited map[string]time.Time) []WaitReason {
 	if d.Session.Status.Final() || d.Session.CancelAt != nil {
 		return waits
 	}
-	capacity := d.capacity()
+	capacity := d.capacity(c)
 	for i := range d.agents {
 		if f := d.facts[i]; d.agents[i].Status == agency.AgentRunning && f != nil && f.Made && !d.HasNewAttempt(i) {
 			waits[i] = d.wait(i, &capacity, c, limited)
