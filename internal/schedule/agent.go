@@ -58,7 +58,7 @@ func (d *State) decideLive(i int, c Clock) (*Action, time.Time) {
 		}
 		next = sooner(next, at)
 	}
-	if f.atLimit() {
+	if f.AtLimit() {
 		until := d.limitedUntil(i)
 		if !c.Ahead(until) {
 			return stop(limitedWords(until, c))
@@ -225,6 +225,8 @@ func (d *State) limitedUntil(i int) time.Time {
 		return *a.NotBefore
 	case f.Attempt <= a.Attempt:
 		return time.Time{}
+	case !f.LimitedAt.After(d.resumed):
+		return d.resumed
 	case !f.ResetAt.IsZero():
 		return f.ResetAt
 	default:

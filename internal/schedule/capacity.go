@@ -37,7 +37,7 @@ func (d *State) hasPlace(i int, c Clock) bool {
 	case f == nil:
 		return true
 	default:
-		return d.HasNewAttempt(i) && (!f.atLimit() || !c.Ahead(d.limitedUntil(i)))
+		return d.HasNewAttempt(i) && (!f.AtLimit() || !c.Ahead(d.limitedUntil(i)))
 	}
 }
 

@@ -91,7 +91,7 @@ func TestRateLimitOutlivesItsAgent(t *testing.T) {
 	d.DropAllFacts()
 	check("when it is cancelled", now.Add(time.Minute), want)
 	check("at its end", reset, map[string]time.Time{})
-	d.DropRateLimits()
+	d.DropRateLimit("a", now.Add(time.Minute))
 	check("when the user wants it tried", now.Add(time.Minute), map[string]time.Time{})
 }
 

@@ -44,8 +44,8 @@ type RunFacts struct {
 // lives reports whether the newest attempt has not ended.
 func (f *RunFacts) lives() bool { return f.Made && !f.State.Final() }
 
-// atLimit reports whether a live attempt rests because its model refused work.
-func (f *RunFacts) atLimit() bool {
+// AtLimit reports whether a live attempt rests because its model refused work.
+func (f *RunFacts) AtLimit() bool {
 	return f.lives() && !f.LimitedAt.IsZero() && f.Turn != agency.TurnWorking
 }
 
@@ -104,8 +104,10 @@ type State struct {
 	Retry   RetryPolicy
 
 	agents           []agency.SessionAgent
-	facts            []*RunFacts // nil is unknown
-	limits           []time.Time // until when each agent's model accepts no work, as last known
+	facts            []*RunFacts          // nil is unknown
+	limits           []time.Time          // until when each agent's model accepts no work, as last known
+	resumed          time.Time            // when the user wanted an immediate try of the agents
+	tried            map[string]time.Time // likewise, of all sessions' agents of a runner
 	measured         []measured
 	busy             []bool // an action for it is in progress
 	position         map[string]int
@@ -119,7 +121,7 @@ type State struct {
 func NewState(s agency.Session, p *agency.Plan, agents []agency.SessionAgent, retry RetryPolicy) *State {
 	n := len(p.Agents)
 	d := &State{
-		Session: s, Plan: p, Retry: retry, agents: slices.Clone(agents), facts: make([]*RunFacts, n), limits: make([]time.Time, n),
+		Session: s, Plan: p, Retry: retry, agents: slices.Clone(agents), facts: make([]*RunFacts, n), limits: make([]time.Time, n), tried: map[string]time.Time{},
 		measured: make([]measured, n), busy: make([]bool, n),
 		position: make(map[string]int, n), dependents: make([][]int, n), missing: make([]int, n), failedDependency: make([]int, n),
 	}
@@ -214,19 +216,31 @@ func (d *State) MissingFacts() []int {
 // limit outlives the agent that met it.
 func (d *State) AddRateLimits(c Clock, holds map[string]time.Time) {
 	for i := range d.agents {
+		runner := d.Plan.Agents[i].Runner
 		if f := d.facts[i]; f != nil && d.agents[i].Status == agency.AgentRunning {
-			if d.limits[i] = (time.Time{}); !f.LimitedAt.IsZero() {
+			if d.limits[i] = (time.Time{}); f.LimitedAt.After(d.tried[runner]) {
 				d.limits[i] = d.limitedUntil(i)
 			}
 		}
-		if until := d.limits[i]; c.Ahead(until) && until.After(holds[d.Plan.Agents[i].Runner]) {
-			holds[d.Plan.Agents[i].Runner] = until
+		if until := d.limits[i]; c.Ahead(until) && until.After(holds[runner]) {
+			holds[runner] = until
 		}
 	}
 }
 
-// DropRateLimits forgets the limits of final agents, because the user wants an immediate try.
-func (d *State) DropRateLimits() { clear(d.limits) }
+// DropRateLimit makes the limits that agents have met by now put off no other agent of the runner,
+// because the user wants an immediate try.
+func (d *State) DropRateLimit(runner string, now time.Time) {
+	d.tried[runner] = now
+	for i := range d.limits {
+		if d.Plan.Agents[i].Runner == runner {
+			d.limits[i] = time.Time{}
+		}
+	}
+}
+
+// Resume ends the limits that the agents have met by now: the user wants them to try again at once.
+func (d *State) Resume(now time.Time) { d.resumed = now }
 
 // Decide returns what to do now, and when to look again even if nothing happens; zero is never. It
 // is pure: the same state, clock and limits lead to the same actions, and none is repeated once it

@@ -43,8 +43,8 @@ func (s *Scheduler) Pause(ctx context.Context, id agency.SessionID, why string) 
 	})
 }
 
-// Resume continues a paused session. Agents that waited for the user, for a limit or for another
-// try continue at once.
+// Resume continues a paused session. Agents that wait for the user, for a limit or for another try
+// continue at once, whether the session is paused or not.
 func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Session, error) {
 	agents, err := s.Store.SessionAgents(ctx, id)
 	if err != nil {
@@ -56,6 +56,10 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 			waiting = append(waiting, agents[i].ID)
 		}
 	}
+	limited, err := s.atLimit(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	session, err := s.Store.ChangeSession(ctx, id, waiting, func(session *agency.Session, agents []*agency.SessionAgent) ([]agency.EventDraft, error) {
 		if err := controls(session); err != nil {
 			return nil, err
@@ -63,7 +67,7 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 		switch {
 		case session.CancelAt != nil:
 			return nil, beingCancelled(id)
-		case session.Paused == "" && len(agents) == 0:
+		case session.Paused == "" && len(agents) == 0 && !limited:
 			return nil, agency.Errorf(agency.CodeInvalidState, "session %s is not paused", id).WithHint("agency session show %s", id)
 		}
 		session.Paused = ""
@@ -85,6 +89,39 @@ func (s *Scheduler) Resume(ctx context.Context, id agency.SessionID) (*agency.Se
 	killpoint.At("scheduler.changed")
 	s.enqueue(note{session: id, changed: true, resumed: true})
 	return session, nil
+}
+
+// atLimit reports whether an agent of a session that is not paused waits for a rate limit: its own,
+// or that of its runner.
+func (s *Scheduler) atLimit(ctx context.Context, id agency.SessionID) (bool, error) {
+	session, err := s.Store.Session(ctx, id)
+	if err != nil || session.Status.Final() || session.External || session.Paused != "" {
+		return false, err
+	}
+	plan, agents, err := s.Plan(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	now, runners := s.Now(), s.Limited()
+	for i := range agents {
+		switch a := &agents[i]; {
+		case a.Status.Final():
+		case runners[plan.Agents[i].Runner].After(now):
+			return true, nil
+		case a.Status == agency.AgentRunning:
+			o, err := s.Runs.Outcome(ctx, a.Run)
+			if agency.IsCode(err, agency.CodeRunNotFound) {
+				continue // it is not made yet
+			}
+			if err != nil {
+				return false, err
+			}
+			if f := factsOf(o, now); f.AtLimit() {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // putOff reports whether an agent waits for the user before it begins, or for a time between two

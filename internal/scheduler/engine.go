@@ -224,10 +224,7 @@ func (l *loop) handle(ctx context.Context, n *note) {
 		}
 		if d := l.live[n.session]; d != nil && n.resumed {
 			d.bases = newBases()
-			d.DropRateLimits()
-			for i := range d.Plan.Agents {
-				delete(l.left, d.Plan.Agents[i].Runner)
-			}
+			l.dropRateLimits(d)
 		}
 		return
 	}
@@ -245,6 +242,24 @@ func (l *loop) handle(ctx context.Context, n *note) {
 		}
 		if n.measurement != nil {
 			d.measured[n.agent] = n.measurement
+		}
+	}
+}
+
+// dropRateLimits ends the limits that the agents of a resumed session have met. Those that agents of
+// other sessions have met no longer put off its runners.
+func (l *loop) dropRateLimits(resumed *liveSession) {
+	now := l.Now()
+	resumed.Resume(now)
+	runners := map[string]bool{}
+	for i := range resumed.Plan.Agents {
+		runners[resumed.Plan.Agents[i].Runner] = true
+	}
+	for runner := range runners {
+		delete(l.left, runner)
+		for _, d := range l.live {
+			d.DropRateLimit(runner, now)
+			delete(d.holds, runner)
 		}
 	}
 }

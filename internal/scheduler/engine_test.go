@@ -380,6 +380,41 @@ func TestSteering(t *testing.T) {
 	}
 }
 
+// An agent that rests at its rate limit holds up the agents of its runner in all sessions. Resuming
+// one of these sessions tries its agents at once, and only the own session of the agent ends the
+// agent for another attempt.
+func TestResumeAtARateLimit(t *testing.T) {
+	t.Parallel()
+	c := newFakeRuns(t, func(agent string, n int) (*agency.Attempt, error) {
+		if agent != "limited" || n > 1 {
+			return exits(0), nil
+		}
+		rests := agency.AgentState{Turn: agency.TurnEnded}
+		rests.Failure = &agency.AgentError{Class: agency.ErrorRateLimit, Text: "retry after 1 hour", At: time.Now()}
+		return &agency.Attempt{State: agency.Running, AgentState: rests}, nil
+	})
+	s := c.engine(t, t.TempDir(), 4)
+	first := create(t, s, agency.Plan{}, "limited").ID
+	c.until(t, first, "the limit", func(*agency.Session) bool { return !s.Limited()["shell"].IsZero() })
+	second := create(t, s, agency.Plan{}, "works").ID
+	resume := func(id agency.SessionID, want ...string) {
+		t.Helper()
+		if _, err := s.Resume(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		c.until(t, id, "the end", settled)
+		got := c.asked()
+		for i := range got {
+			got[i], _, _ = strings.Cut(got[i], ":")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+	}
+	resume(second, "start limited", "start works")
+	resume(first, "start limited", "start works", "stop", "again limited")
+}
+
 // A rate limit outlives the agent that met it and its session: no agent of that runner starts
 // before the time, unless a user resumes it.
 func TestRateLimitOutlivesItsSession(t *testing.T) {
