@@ -18,6 +18,10 @@ const sendTimeout = 30 * time.Second
 // missing.
 const restartTimeout = 30 * time.Second
 
+// maxWait is the longest time that a timer waits before it looks at the clock again: a wait does not
+// count the time for which the machine sleeps or by which the clock is set forward.
+const maxWait = time.Minute
+
 // Targets is what timers need from the engine.
 type Targets interface {
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
@@ -144,7 +148,7 @@ func (ts *Timers) run(ctx context.Context, t *agency.Timer) {
 			t.NextAt = latest // the clock was ahead when this was written
 		}
 		if wait := t.NextAt.Sub(now); wait > 0 {
-			timer := time.NewTimer(wait)
+			timer := time.NewTimer(min(wait, maxWait))
 			select {
 			case <-timer.C:
 			case <-ctx.Done():

@@ -15,8 +15,9 @@ import (
 
 // clockwork is one run, a store of timers in memory, and the texts that were typed.
 type clockwork struct {
-	t  *testing.T
-	mu sync.Mutex
+	t     *testing.T
+	mu    sync.Mutex
+	slept time.Duration // how long the machine has slept, which only the clock counts
 
 	run    agency.Run
 	label  agency.Label
@@ -36,10 +37,16 @@ func newClockwork(t *testing.T) *clockwork {
 }
 
 func (c *clockwork) start() {
-	c.timers = watchdog.NewTimers(c, c, slog.New(slog.DiscardHandler), time.Now)
+	c.timers = watchdog.NewTimers(c, c, slog.New(slog.DiscardHandler), c.now)
 	if err := c.timers.Start(context.Background()); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+func (c *clockwork) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.slept)
 }
 
 func (c *clockwork) set(name, message string, interval time.Duration) {
@@ -234,6 +241,23 @@ func TestTimerRestart(t *testing.T) {
 		c.start()
 		c.pass(time.Minute)
 		c.want("check", "check", "check", "check")
+	})
+}
+
+// A timer that became due while the machine slept ticks once, at most a minute after that.
+func TestTimerAfterSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newClockwork(t)
+		c.set("boss", "check", time.Hour)
+		c.pass(10 * time.Minute)
+		c.do(func() { c.slept = 8 * time.Hour })
+		c.pass(time.Minute)
+		c.want("check")
+		c.pass(time.Hour - 2*time.Minute)
+		c.want("check")
+		c.pass(2 * time.Minute)
+		c.want("check", "check")
 	})
 }
 
