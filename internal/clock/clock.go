@@ -61,7 +61,27 @@ func (c *Clock) Begin(newest time.Time) {
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	wall, steady := c.wall().Round(0), c.steady()
+	now, _ := c.read()
+	return now
+}
+
+// Convert returns the time at which this clock stood, or would have stood, at a time of the system's
+// clock, as far as that has not been set since. Other processes and files have times of the system's
+// clock, and must not seem old or early while this clock is ahead. The result is never after Now.
+func (c *Clock) Convert(at time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, wall := c.read()
+	if at = at.Add(now.Sub(wall)); at.After(now) {
+		return now
+	}
+	return at
+}
+
+// read returns the time of this clock and of the system's; the caller holds the lock.
+func (c *Clock) read() (now, wall time.Time) {
+	wall = c.wall().Round(0)
+	steady := c.steady()
 	passed := steady - c.at
 	c.at = steady
 	due := c.last.Add(passed)
@@ -78,7 +98,7 @@ func (c *Clock) Now() time.Time {
 			c.last = wall
 		}
 	}
-	return c.last
+	return c.last, wall
 }
 
 // Elapsed returns how much time has passed since a time, without the leaps of the system's clock.

@@ -46,6 +46,31 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
+// A time that another process took keeps its age, also when the system's clock was set back before or
+// after that.
+func TestClockConverts(t *testing.T) {
+	t.Parallel()
+	h := newHands()
+	before := h.wall
+	age := func(at time.Time, want time.Duration) {
+		t.Helper()
+		if got := h.clock.Now().Sub(h.clock.Convert(at)); got != want {
+			t.Errorf("it is %v old, want %v", got, want)
+		}
+	}
+	h.pass(5 * time.Second)
+	age(before, 5*time.Second)
+	age(h.wall.Add(time.Second), 0)
+	h.wall = h.wall.Add(-time.Hour)
+	age(before, 0)
+	after := h.wall
+	age(after, 0)
+	h.pass(20 * time.Minute)
+	age(after, 20*time.Minute)
+	h.pass(2 * time.Hour)
+	age(after, 140*time.Minute)
+}
+
 // Times from the next daemon are later than times from the last one.
 func TestClockBegins(t *testing.T) {
 	t.Parallel()

@@ -292,6 +292,7 @@ func (d *Daemon) newSupervisor() *supervisor.Supervisor {
 		Log:      d.Log,
 		Now:      d.clock.Now,
 		Elapsed:  d.clock.Elapsed,
+		Convert:  d.clock.Convert,
 		Random:   fillRandom,
 		// Called only when all parts exist.
 		NeededBy: func(ctx context.Context, id agency.RunID) (agency.SessionID, error) {

@@ -274,6 +274,7 @@ type Deps struct {
 	Log      *slog.Logger
 	Now      func() time.Time                    // never runs backwards
 	Elapsed  func(since time.Time) time.Duration // how much of the time since then really passed
+	Convert  func(at time.Time) time.Time        // makes a time of the system's clock one of Now, and not a later one
 	Random   Random
 }
 
@@ -337,7 +338,7 @@ func New(deps Deps, settings Settings) *Supervisor {
 	s.Terminals = observe.NewTerminals(deps.Tmux, deps.Attempts)
 	s.Observer = observe.New(observe.Deps{
 		Store: s.Records, Inbox: s.Inbox, Harness: deps.Harness, Tmux: deps.Tmux, Attempts: deps.Attempts, Watcher: deps.Watcher,
-		Spool: deps.Spool, ReportUnfilled: deps.ReportUnfilled, Log: deps.Log, Now: deps.Now, Elapsed: deps.Elapsed,
+		Spool: deps.Spool, ReportUnfilled: deps.ReportUnfilled, Log: deps.Log, Now: deps.Now, Elapsed: deps.Elapsed, Convert: deps.Convert,
 	})
 	s.views = &views{
 		store: s.Records, live: s.Live, observer: s.Observer, projects: s.Projects, home: settings.Home, log: deps.Log,

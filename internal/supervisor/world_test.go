@@ -105,6 +105,9 @@ func (w *world) after(d time.Duration, request func()) {
 	})
 }
 
+// now returns the daemon's time.
+func (w *world) now() time.Time { return time.Now().Add(*w.ahead) }
+
 // start starts a daemon.
 func (w *world) start() {
 	w.t.Helper()
@@ -129,7 +132,8 @@ func (w *world) start() {
 			}
 			return nil
 		},
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(*w.ahead) }, Elapsed: time.Since, Random: func(b []byte) { w.random(b) },
+		Log: slog.New(slog.DiscardHandler), Now: w.now, Elapsed: func(since time.Time) time.Duration { return w.now().Sub(since) },
+		Convert: func(at time.Time) time.Time { return at.Add(*w.ahead) }, Random: func(b []byte) { w.random(b) },
 	}, supervisor.Settings{
 		Home: w.home, Socket: filepath.Join(w.home, "sock"), Wrapper: []string{"agency", "wrapper"},
 		StallThreshold: stallThreshold, Rescan: rescan,

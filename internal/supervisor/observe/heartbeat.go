@@ -16,7 +16,8 @@ const (
 	beatLimit = 15 * time.Second
 )
 
-// BeatOf returns the time of the last heartbeat of an attempt's wrapper; zero when there was none.
+// BeatOf returns the time of the last heartbeat of an attempt's wrapper by the system's clock; zero
+// when there was none.
 func BeatOf(runDir string, attempt int) time.Time {
 	dir := AttemptDir(runDir, attempt)
 	info, err := os.Lstat(filepath.Join(dir, "wrapper", "heartbeat"))
@@ -42,13 +43,21 @@ func (ob *Observer) Heartbeats() (changed []agency.RunID) {
 		l := &runs[i]
 		beat := BeatOf(l.dir, l.attempt)
 		ob.change(l, func(now *liveRun) {
-			now.beat = later(now.beat, beat)
+			ob.takeBeat(now, beat)
 			if idle := ob.isIdle(now); idle != now.idle {
 				now.idle, changed = idle, append(changed, l.id)
 			}
 		})
 	}
 	return changed
+}
+
+// takeBeat takes over a heartbeat. One with an earlier time than the last one is new too: the system's
+// clock was set back.
+func (ob *Observer) takeBeat(l *liveRun, stamp time.Time) {
+	if !stamp.IsZero() && !stamp.Equal(l.beatStamp) {
+		l.beatStamp, l.beat = stamp, ob.Convert(stamp)
+	}
 }
 
 // isIdle reports whether the heartbeat of an attempt, as last read, is too old.
@@ -63,15 +72,8 @@ func (ob *Observer) IdleSince(r *agency.Run) time.Time {
 	if !ok || l.attempt != r.Attempt.Number || !ob.isIdle(&l) {
 		return time.Time{}
 	}
-	if l.beat = later(l.beat, BeatOf(l.dir, l.attempt)); !ob.isIdle(&l) {
+	if ob.takeBeat(&l, BeatOf(l.dir, l.attempt)); !ob.isIdle(&l) {
 		return time.Time{}
 	}
 	return l.beat
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

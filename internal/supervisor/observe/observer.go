@@ -106,6 +106,7 @@ type Deps struct {
 	Log            *slog.Logger
 	Now            func() time.Time                    // never runs backwards
 	Elapsed        func(since time.Time) time.Duration // how much of the time since then really passed
+	Convert        func(at time.Time) time.Time        // makes a time of the system's clock one of Now, and not a later one
 }
 
 // Observer watches the runs that are not final.

@@ -19,6 +19,7 @@ type liveRun struct {
 	logLost    int64     // bytes missing in its log
 	lastChange time.Time // when its output last had something new
 	beat       time.Time // the last heartbeat that was read
+	beatStamp  time.Time // the same by the system's clock
 	idle       bool      // that heartbeat was too old at the last look
 	stamp      fileStamp // of the status file when it was last read
 	snapshot   fileStamp // of meta.json when it was last compared with the record
