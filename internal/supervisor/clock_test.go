@@ -37,3 +37,51 @@ func TestWrapperWhenTheClockWasSetBack(t *testing.T) {
 		is(agency.Stalled)
 	})
 }
+
+// While the daemon's clock is ahead, an agent whose hooks and wrapper have times of the system's clock
+// is active, its question comes after the message before it, and a repeated time is no activity.
+func TestAgentWhenTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.sup.Stop()
+		*w.ahead = time.Hour
+		w.start()
+		r, p := w.started("fix-login")
+		w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
+		for range 5 {
+			time.Sleep(stallThreshold / 3)
+			w.tell(p, agency.Evidence{Signal: agency.SignalToolStarted, ID: "1", Tool: "Bash"}, agency.Evidence{Signal: agency.SignalToolEnded, ID: "1"})
+			w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+			if got := w.label(r.ID); got != agency.Working {
+				t.Errorf("after a tool it is %s", got)
+			}
+		}
+		w.restart()
+		if got := w.label(r.ID); got != agency.Working {
+			t.Errorf("after a restart it is %s", got)
+		}
+		if err := p.connect(); err != nil {
+			t.Fatal(err)
+		}
+		printed := time.Now()
+		for range 2 {
+			time.Sleep(time.Minute)
+			if err := w.sup.Wrappers.Update(t.Context(), r.ID, 1, agency.WrapperUpdate{Output: new(time.Now()), Changed: &printed}); err != nil {
+				t.Fatal(err)
+			}
+			if seen, _ := w.sup.Observer.Seen(r.ID); !seen.OutputChanged.Equal(w.convert(printed)) || !seen.OutputAt.Equal(w.now()) {
+				t.Errorf("at %v it printed at %v, something new at %v", w.now(), seen.OutputAt, seen.OutputChanged)
+			}
+		}
+		if _, _, err := w.sup.Input.Send(t.Context(), "fix-login", "hello", ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		w.tell(p, agency.Evidence{Source: agency.FromReport, Signal: agency.SignalReport, Report: agency.ReportsHelp, Text: "Which?"})
+		w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+		if got := w.label(r.ID); got != agency.NeedsInput {
+			t.Errorf("with a question it is %s", got)
+		}
+	})
+}

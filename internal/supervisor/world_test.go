@@ -108,6 +108,14 @@ func (w *world) after(d time.Duration, request func()) {
 // now returns the daemon's time.
 func (w *world) now() time.Time { return time.Now().Add(*w.ahead) }
 
+// convert makes a time of the kernel's clock one of the daemon's, and not a later one than now.
+func (w *world) convert(at time.Time) time.Time {
+	if now := w.now(); at.Add(*w.ahead).After(now) {
+		return now
+	}
+	return at.Add(*w.ahead)
+}
+
 // start starts a daemon.
 func (w *world) start() {
 	w.t.Helper()
@@ -133,7 +141,7 @@ func (w *world) start() {
 			return nil
 		},
 		Log: slog.New(slog.DiscardHandler), Now: w.now, Elapsed: func(since time.Time) time.Duration { return w.now().Sub(since) },
-		Convert: func(at time.Time) time.Time { return at.Add(*w.ahead) }, Random: func(b []byte) { w.random(b) },
+		Convert: w.convert, Random: func(b []byte) { w.random(b) },
 	}, supervisor.Settings{
 		Home: w.home, Socket: filepath.Join(w.home, "sock"), Wrapper: []string{"agency", "wrapper"},
 		StallThreshold: stallThreshold, Rescan: rescan,

@@ -278,7 +278,7 @@ func (el *errorLines) printed(ctx context.Context, id agency.RunID, line string)
 	}
 	a := r.Attempt
 	a.AgentState = *l.agentState
-	active := slices.MaxFunc([]time.Time{l.lastChange, a.AgentState.HeardAt, a.Reported.At}, time.Time.Compare)
+	active := slices.MaxFunc([]time.Time{l.lastChange.at, a.AgentState.HeardAt, a.Reported.At}, time.Time.Compare)
 	e := agency.Evidence{Source: agency.FromOutput, Signal: agency.SignalPrinted, Text: safeLine(line)}
 	if status.ErrorStands(&a, active) {
 		if el.Elapsed(a.AgentState.PrintedAt) < printedEvery {

@@ -38,10 +38,10 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 		now := ob.Now()
 		var noted notes
 		for _, e := range evidence {
-			if e.At.After(now) || e.At.IsZero() {
+			if e.At.IsZero() {
 				e.At = now
 			}
-			status.Observe(agentState, e)
+			ob.apply(agentState, &e)
 			noted.take(&e, agentState)
 			if e.Event == agency.EventLost && agentState.Unknown[e.Event] == 1 {
 				ob.Log.Warn("evidence was dropped before it was read", "run", id)
@@ -54,6 +54,19 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 			}
 			return false
 		}
+	}
+}
+
+// apply applies a piece of evidence to an agent's state, and converts its time to the daemon's clock.
+// Only the statistics of its source keep the time of the system's clock: the agent's own files, whose
+// lines are compared with that time, have times of the same clock.
+func (ob *Observer) apply(s *agency.AgentState, e *agency.Evidence) {
+	stamp, count := e.At, s.Sources[e.Source].Count
+	e.At = ob.Convert(stamp)
+	status.Observe(s, *e)
+	if seen := s.Sources[e.Source]; seen.Count > count && stamp.Before(e.At) {
+		seen.At = stamp
+		s.Sources[e.Source] = seen
 	}
 }
 

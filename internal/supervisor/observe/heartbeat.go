@@ -43,7 +43,7 @@ func (ob *Observer) Heartbeats() (changed []agency.RunID) {
 		l := &runs[i]
 		beat := BeatOf(l.dir, l.attempt)
 		ob.change(l, func(now *liveRun) {
-			ob.takeBeat(now, beat)
+			now.beat.take(beat, ob.Convert)
 			if idle := ob.isIdle(now); idle != now.idle {
 				now.idle, changed = idle, append(changed, l.id)
 			}
@@ -52,17 +52,10 @@ func (ob *Observer) Heartbeats() (changed []agency.RunID) {
 	return changed
 }
 
-// takeBeat takes over a heartbeat. One with an earlier time than the last one is new too: the system's
-// clock was set back.
-func (ob *Observer) takeBeat(l *liveRun, stamp time.Time) {
-	if !stamp.IsZero() && !stamp.Equal(l.beatStamp) {
-		l.beatStamp, l.beat = stamp, ob.Convert(stamp)
-	}
-}
-
 // isIdle reports whether the heartbeat of an attempt, as last read, is too old.
 func (ob *Observer) isIdle(l *liveRun) bool {
-	return !l.beat.IsZero() && ob.Now().Sub(l.beat) >= beatLimit && ob.Elapsed(l.beat) >= beatLimit
+	beat := l.beat.at
+	return !beat.IsZero() && ob.Now().Sub(beat) >= beatLimit && ob.Elapsed(beat) >= beatLimit
 }
 
 // IdleSince returns the last heartbeat of a live attempt's wrapper if it is too old; else zero. It
@@ -72,8 +65,8 @@ func (ob *Observer) IdleSince(r *agency.Run) time.Time {
 	if !ok || l.attempt != r.Attempt.Number || !ob.isIdle(&l) {
 		return time.Time{}
 	}
-	if ob.takeBeat(&l, BeatOf(l.dir, l.attempt)); !ob.isIdle(&l) {
+	if l.beat.take(BeatOf(l.dir, l.attempt), ob.Convert); !ob.isIdle(&l) {
 		return time.Time{}
 	}
-	return l.beat
+	return l.beat.at
 }

@@ -15,11 +15,10 @@ type liveRun struct {
 	worktree   string
 	dir        string // run directory
 	unseen     bool   // the last look found neither a wrapper nor a tmux session
-	lastOutput time.Time
+	lastOutput stamped
 	logLost    int64     // bytes missing in its log
-	lastChange time.Time // when its output last had something new
-	beat       time.Time // the last heartbeat that was read
-	beatStamp  time.Time // the same by the system's clock
+	lastChange stamped   // when its output last had something new
+	beat       stamped   // the last heartbeat that was read
 	idle       bool      // that heartbeat was too old at the last look
 	stamp      fileStamp // of the status file when it was last read
 	snapshot   fileStamp // of meta.json when it was last compared with the record
@@ -31,6 +30,22 @@ type liveRun struct {
 	look       *time.Timer       // reads the screen when the output has been still; nil until there was output
 	screen     []agency.Evidence // what the screen showed at the last look
 	output     *outputReader
+}
+
+// stamped is the time of something that a wrapper repeats until there is a newer one.
+type stamped struct {
+	at    time.Time // by the daemon's clock when it was first read
+	stamp time.Time // by the system's clock, as the wrapper took it
+}
+
+// take takes over what a wrapper reported, and returns whether it is new. What has an earlier time is
+// new too: the system's clock was set back.
+func (s *stamped) take(stamp time.Time, convert func(time.Time) time.Time) bool {
+	if stamp.IsZero() || stamp.Equal(s.stamp) {
+		return false
+	}
+	s.at, s.stamp = convert(stamp), stamp
+	return true
 }
 
 // liveRuns are the runs that are not final.
@@ -111,7 +126,7 @@ type Seen struct {
 // Seen returns what is known about a run that is not final. ok is false when the run is over.
 func (lr *liveRuns) Seen(id agency.RunID) (seen Seen, ok bool) {
 	l, ok := lr.copyOf(id)
-	return Seen{l.attempt, l.agentState, l.lastOutput, l.lastChange}, ok
+	return Seen{l.attempt, l.agentState, l.lastOutput.at, l.lastChange.at}, ok
 }
 
 // Keep copies what is known about an agent that ended into the last record of its attempt.
@@ -128,10 +143,10 @@ func (ob *Observer) Printed(id agency.RunID, attempt int, u *agency.WrapperUpdat
 	ob.mu.Lock()
 	more := false
 	if l := ob.live[id]; l != nil && l.attempt == attempt {
-		more = u.Output.After(l.lastOutput)
-		l.lastOutput, l.logLost = *u.Output, u.LogLost
+		more = l.lastOutput.take(*u.Output, ob.Convert)
+		l.logLost = u.LogLost
 		if u.Changed != nil {
-			l.lastChange = *u.Changed
+			l.lastChange.take(*u.Changed, ob.Convert)
 		}
 	}
 	ob.mu.Unlock()
