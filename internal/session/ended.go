@@ -14,17 +14,23 @@ import (
 )
 
 // Leads reports whether a session leads a run: the run works for an agent of it, and was not
-// started again since the session settled.
+// started again since the session settled. The removal of a session does not change that.
 func (a Agents) Leads(ctx context.Context, r *agency.Run) (bool, error) {
 	id, _, found, err := a.Store.AgentOfRun(ctx, r.ID)
-	if err != nil || !found {
-		return false, err
-	}
-	s, err := a.Store.Session(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	return s.CompletedAt == nil || !r.Attempt.CreatedAt.After(*s.CompletedAt), nil
+	if found {
+		s, err := a.Store.Session(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		if s.CompletedAt == nil || !r.Attempt.CreatedAt.After(*s.CompletedAt) {
+			return true, nil
+		}
+	}
+	until, err := a.Store.LedUntil(ctx, r.ID)
+	return err == nil && !r.Attempt.CreatedAt.After(until), err
 }
 
 // Title returns the name of a session for notices: its own, or its reference.

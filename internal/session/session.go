@@ -37,6 +37,8 @@ type Store interface {
 	SessionQueue(ctx context.Context, id agency.SessionID) ([]agency.QueueEntry, error)
 	// AgentOfRun returns the agent that a run works for, by its session and its id.
 	AgentOfRun(ctx context.Context, id agency.RunID) (session agency.SessionID, agent string, found bool, err error)
+	// LedUntil returns until when a session that was removed led a run; zero when none did.
+	LedUntil(ctx context.Context, id agency.RunID) (time.Time, error)
 }
 
 // Git is what sessions need from git.

@@ -426,3 +426,8 @@ CREATE TABLE reviewed (
   at_ms  INTEGER NOT NULL,
   PRIMARY KEY (run_id, path, object)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE led_runs (
+  run      TEXT NOT NULL PRIMARY KEY, -- drawn before the run is made, so it may name none
+  until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -3,13 +3,15 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"agency"
 )
 
 // RemoveSession removes a settled session from the record, with the event session.removed; its
-// earlier events stay. The place of its status files is kept until ForgetSession. The error for a
-// running session is E_INVALID_STATE, for a missing one E_SESSION_NOT_FOUND.
+// earlier events stay. The place of its status files is kept until ForgetSession, and for ever until
+// when it led its runs. The error for a running session is E_INVALID_STATE, for a missing one
+// E_SESSION_NOT_FOUND.
 func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error {
 	return s.db.write(ctx, "remove session from", func(tx *transaction) error {
 		session, err := readSession(ctx, tx.StmtContext(ctx, s.db.writerSession), id)
@@ -18,6 +20,10 @@ func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error
 		}
 		if !session.Status.Final() {
 			return agency.Errorf(agency.CodeInvalidState, "session %s is running", id).WithHint("agency session cancel %s", id)
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO led_runs (run, until_ms) SELECT run, ? FROM session_agents WHERE session = ? AND run <> ''
+			ON CONFLICT DO UPDATE SET until_ms = max(until_ms, excluded.until_ms)`, session.CompletedAt.UnixMilli(), session.Seq); err != nil {
+			return fmt.Errorf("keep until when it led its runs: %w", err)
 		}
 		for _, table := range []string{"session_agents", "session_plans", "session_results"} {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE session = ?`, session.Seq); err != nil {
@@ -33,6 +39,19 @@ func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error
 		}
 		return tx.append(ctx, "", 0, session.EventDraft(agency.SessionRemoved))
 	})
+}
+
+// LedUntil returns until when a session that was removed led a run; zero when none did.
+func (s *sessions) LedUntil(ctx context.Context, id agency.RunID) (until time.Time, err error) {
+	row, err := s.db.queryRow(ctx, `SELECT max(until_ms) FROM led_runs WHERE run = ?`, string(id))
+	if err != nil {
+		return until, problem("read session from", s.db.path, err)
+	}
+	var at *time.Time
+	if err = row.Scan(optionalMoment(&at)); at != nil {
+		until = *at
+	}
+	return until, problem("read session from", s.db.path, err)
 }
 
 // RemovedSessions returns the removed sessions whose status files may still exist, with their ids

@@ -299,6 +299,27 @@ func TestSettledSession(t *testing.T) {
 	}
 }
 
+// After sessions were removed, the record still has until when the newest of them led a run.
+func TestLedUntil(t *testing.T) {
+	t.Parallel()
+	ctx, s := context.Background(), setup(t)
+	for n, settled := range []time.Time{epoch.Add(time.Hour), epoch} {
+		session := newSession(n + 1)
+		session.Status, session.CompletedAt = agency.SessionComplete, &settled
+		agents := newAgents(session, 2)
+		agents[0].Run = "r_1"
+		createSession(t, s, session, agents)
+		if err := s.RemoveSession(ctx, session.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for run, want := range map[agency.RunID]time.Time{"r_1": epoch.Add(time.Hour), "r_2": {}, "": {}} {
+		if until, err := s.LedUntil(ctx, run); err != nil || !until.Equal(want) {
+			t.Errorf("%q was led until %v, want %v: %v", run, until, want, err)
+		}
+	}
+}
+
 // A removed session is listed until its files are gone; no later session has its sequence number.
 func TestForgetSession(t *testing.T) {
 	t.Parallel()
