@@ -14,7 +14,7 @@ const (
 	// maxAhead is how far a Clock may be ahead of the system's clock. When it is further ahead, its
 	// time was wrong, and it jumps to the system's time.
 	maxAhead = 24 * time.Hour
-	// maxLeaps is how many leaps a Clock remembers.
+	// maxLeaps is how many leaps a Clock remembers. The oldest of them includes those before it.
 	maxLeaps = 64
 )
 
@@ -87,7 +87,11 @@ func (c *Clock) read() (now, wall time.Time) {
 	due := c.last.Add(passed)
 	switch off := wall.Sub(due); {
 	case off > minLeap:
-		c.leaps = append(c.leaps[max(0, len(c.leaps)+1-maxLeaps):], leap{from: due, by: off})
+		c.leaps = append(c.leaps, leap{from: due, by: off})
+		if len(c.leaps) > maxLeaps {
+			c.leaps[1].by += c.leaps[0].by
+			c.leaps = c.leaps[1:]
+		}
 		c.last = wall
 	case off >= 0, off < -maxAhead:
 		c.last = wall

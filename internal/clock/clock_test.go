@@ -71,6 +71,24 @@ func TestClockConverts(t *testing.T) {
 	age(after, 140*time.Minute)
 }
 
+// However often the machine slept, none of that time has elapsed.
+func TestClockSleepsOften(t *testing.T) {
+	t.Parallel()
+	h := newHands()
+	begun := h.clock.Now()
+	for night := range 3 * maxLeaps {
+		h.wall = h.wall.Add(8 * time.Hour)
+		h.clock.Now()
+		h.pass(time.Hour)
+		if got, want := h.clock.Elapsed(begun), time.Duration(night+1)*time.Hour; got != want {
+			t.Fatalf("after %d nights %v have passed, want %v", night+1, got, want)
+		}
+	}
+	if len(h.clock.leaps) != maxLeaps {
+		t.Errorf("it remembers %d leaps", len(h.clock.leaps))
+	}
+}
+
 // Times from the next daemon are later than times from the last one.
 func TestClockBegins(t *testing.T) {
 	t.Parallel()
