@@ -98,6 +98,35 @@ func hide(t *testing.T, path string) (show func()) {
 	}
 }
 
+// Git first removes the files that go, and then writes the others. When it is killed in between, those
+// it removed come back. A file that the user had deleted before stays deleted.
+func TestSettleMoveThatOnlyRemovedFiles(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	write(t, filepath.Join(m.repo.CommonDir, "info", "attributes"), "a filter=deadly\n")
+	if out, err := try(m.repo.Root, "-c", "filter.deadly.smudge=kill -9 $PPID", "merge", "-q", "--ff-only", m.to); err == nil {
+		t.Fatalf("git survived: %s", out)
+	}
+	if left := sh(t, m.repo.Root, "ls-files", "--deleted"); !strings.Contains(left, "sub/b") {
+		t.Fatalf("git removed %q", left)
+	}
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Errorf("moved: %v, %v", moved, err)
+	}
+	if left := sh(t, m.repo.Root, "status", "--porcelain"); left != "" {
+		t.Errorf("the checkout differs: %s", left)
+	}
+	check(t, os.Remove(m.path("sub/b")))
+	before := m.since.Add(-time.Minute)
+	check(t, os.Chtimes(m.path("sub"), before, before))
+	if moved, err := m.settle(m.repo.Root); err != nil || moved {
+		t.Errorf("moved: %v, %v", moved, err)
+	}
+	if left := sh(t, m.repo.Root, "ls-files", "--deleted"); left != "sub/b" {
+		t.Errorf("deleted is %q, want only what the user deleted", left)
+	}
+}
+
 // A file that the user made before the move is the user's, even with the content that the move
 // brings. Those that git wrote are taken back.
 func TestSettleMoveLeavesTheUsersFiles(t *testing.T) {

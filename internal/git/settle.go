@@ -301,7 +301,7 @@ func (c *checkout) find(ctx context.Context, s *saver, files []agency.ChangedFil
 			return found, err
 		}
 		entry := index[f.Path]
-		found.begun = found.begun || state == fileMoved
+		found.begun = found.begun || state == fileMoved || state == fileMissing && !entry.sparse && entry.file == f.From
 		switch {
 		case state == fileMoved && f.From == "":
 			found.remove = append(found.remove, f.Path)
@@ -331,18 +331,19 @@ type fileState int
 const (
 	fileBefore fileState = iota
 	fileMoved
-	fileMissing // by a git that was about to write it, by the user, or because the checkout leaves it out
+	fileMissing // by a git that removes it or was about to write it, by the user, or because the checkout leaves it out
 	fileUnclear
 )
 
 // stateOf returns whether a file of the checkout is as before the move, as after it, or neither.
 // Git can have written only files whose time is after the beginning of the move: an older file is
-// the user's, even with the same content.
+// the user's, even with the same content. Likewise, git can have removed only files whose folder
+// changed since: a file that was missing before is the user's own deletion.
 func (c *checkout) stateOf(ctx context.Context, s *saver, f agency.ChangedFile, to string, since time.Time) (fileState, error) {
 	at := filepath.Join(c.path, f.Path)
 	info, id, err := content(ctx, s, at, f.Path)
 	switch {
-	case missing(err) && f.From == "":
+	case missing(err) && (f.From == "" || !removedSince(at, since)):
 		return fileBefore, nil
 	case missing(err):
 		return fileMissing, nil
@@ -387,6 +388,17 @@ func content(ctx context.Context, s *saver, at, path string) (info fs.FileInfo, 
 		}
 	}
 	return info, id, err
+}
+
+// removedSince reports whether a missing file can have been removed since a time: then its folder, or
+// the one above a folder that went with it, changed since.
+func removedSince(path string, since time.Time) bool {
+	dir := filepath.Dir(path)
+	info, err := os.Lstat(dir)
+	if missing(err) && dir != path {
+		return removedSince(dir, since)
+	}
+	return err != nil || writtenSince(info, since)
 }
 
 // clockLag is how far the time that Linux gives a written file may be behind the clock: the kernel
