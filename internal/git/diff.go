@@ -67,7 +67,7 @@ func (g *Trees) diff(ctx context.Context, repo agency.Repo, worktree, to string,
 // patch adds the patch of all files, or of the file that is asked for.
 func (l *look) patch(ctx context.Context, part agency.DiffPart, d *agency.Diff) error {
 	args := []string{
-		"diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short",
+		"diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", allSubmodules,
 	}
 	if part.IgnoreSpace {
 		args = append(args, "--ignore-all-space")
@@ -101,7 +101,7 @@ func (l *look) patch(ctx context.Context, part agency.DiffPart, d *agency.Diff) 
 
 // list returns the files in which the tree differs from a commit, in the order of their paths.
 func (l *look) list(ctx context.Context, from string) ([]agency.FileDiff, error) {
-	out, err := l.run(ctx, 0, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--find-renames", "--no-ext-diff", "--no-textconv", "--submodule=short",
+	out, err := l.run(ctx, 0, "diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--find-renames", "--no-ext-diff", "--no-textconv", "--submodule=short", allSubmodules,
 		"--end-of-options", from, l.tree, "--")
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (g *Trees) diffStat(ctx context.Context, repo agency.Repo, worktree, from, 
 	if stat.Commits, err = strconv.Atoi(strings.TrimSpace(out)); err != nil {
 		return stat, fmt.Errorf("read the number of commits: %w", err)
 	}
-	out, err = l.run(ctx, 0, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--submodule=short",
+	out, err = l.run(ctx, 0, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--submodule=short", allSubmodules,
 		"--end-of-options", from, l.tree, "--")
 	if err != nil {
 		return stat, err

@@ -191,6 +191,10 @@ func (g *History) Tree(ctx context.Context, repo agency.Repo, commit string) (st
 	return strings.TrimSpace(out), nil
 }
 
+// allSubmodules makes git show each submodule whose commit differs. Without it, git leaves out those
+// that .gitmodules or the configuration ignores, and an agent can write both.
+const allSubmodules = "--ignore-submodules=none"
+
 // Changes lists the files in which two commits differ.
 func (g *History) Changes(ctx context.Context, repo agency.Repo, from, to string) ([]agency.FileChange, error) {
 	out, err := g.run(ctx, repo, changesArgs(from, to)...)
@@ -201,7 +205,7 @@ func (g *History) Changes(ctx context.Context, repo agency.Repo, from, to string
 }
 
 func changesArgs(from, to string) []string {
-	return []string{"diff-tree", "-r", "-z", "--no-renames", "--name-status", "--end-of-options", from, to, "--"}
+	return []string{"diff-tree", "-r", "-z", "--no-renames", "--name-status", allSubmodules, "--end-of-options", from, to, "--"}
 }
 
 func parseChanges(out string) []agency.FileChange {
@@ -216,7 +220,7 @@ func parseChanges(out string) []agency.FileChange {
 // Changed lists the files in which two commits or trees differ, with the content of each on both
 // sides. A renamed file counts as one that was removed and one that was added.
 func (g *History) Changed(ctx context.Context, repo agency.Repo, from, to string) ([]agency.ChangedFile, error) {
-	out, err := g.run(ctx, repo, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--end-of-options", from, to, "--")
+	out, err := g.run(ctx, repo, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", allSubmodules, "--end-of-options", from, to, "--")
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +247,7 @@ func (g *History) Changed(ctx context.Context, repo agency.Repo, from, to string
 // Touched returns the files that differ between two commits and match one of the patterns. These
 // are git's globs, in which ** is any number of folders, and case does not matter.
 func (g *History) Touched(ctx context.Context, repo agency.Repo, from, to string, patterns []string) ([]string, error) {
-	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--end-of-options", from, to, "--"}
+	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", allSubmodules, "--end-of-options", from, to, "--"}
 	for _, pattern := range patterns {
 		args = append(args, ":(top,glob,icase)"+pattern)
 	}

@@ -252,7 +252,7 @@ func (g *Checkouts) FastForward(ctx context.Context, repo agency.Repo, worktree,
 // It refuses like FastForward, and also when something is staged there.
 func (g *Checkouts) Back(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
 	return g.moveCheckout(ctx, repo, worktree, branch, from, to, func(c *checkout) error {
-		staged, err := g.do(ctx, call{dir: c.path, site: c.site, args: []string{"diff-index", "--cached", "--name-only", "-z", "HEAD", "--"}})
+		staged, err := g.do(ctx, call{dir: c.path, site: c.site, args: []string{"diff-index", "--cached", "--name-only", "-z", allSubmodules, "HEAD", "--"}})
 		if err != nil {
 			return err
 		}

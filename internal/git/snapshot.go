@@ -83,7 +83,7 @@ func (s *saver) commitIndex(ctx context.Context, e entries, head, message string
 
 // countFiles counts the files in which tree differs from head.
 func (s *saver) countFiles(ctx context.Context, head, tree string) (int, error) {
-	args := []string{"diff-tree", "-r", "--no-renames", "--name-only", "-z", head, tree}
+	args := []string{"diff-tree", "-r", "--no-renames", "--name-only", "-z", allSubmodules, head, tree}
 	if head == "" {
 		args = []string{"ls-tree", "-r", "--name-only", "-z", tree}
 	}
