@@ -23,11 +23,12 @@ var kept = []string{
 }
 
 // environ returns the environment of every git process: the user's, without questions, without
-// translation, and without optional locks. Replacement objects are off: an agent can make those,
-// and then agency would not show what lands.
+// translation, and without optional locks. Replacement objects and grafts are off: an agent can make
+// those, and then agency would not show what lands. Git warns about a file of grafts that it can read,
+// so it gets one that cannot exist.
 func environ() []string {
 	env := agency.Environ(os.Environ()).WithoutFunc(func(name string) bool {
 		return strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name)
 	})
-	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C")
+	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none", "LC_ALL=C")
 }

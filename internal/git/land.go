@@ -49,7 +49,7 @@ type landing struct {
 }
 
 func (g *Merges) landing(ctx context.Context, repo agency.Repo, env agency.Environ) (*landing, error) {
-	at, err := g.viewed(ctx, repo)
+	at, err := g.merging(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (g *Merges) landing(ctx context.Context, repo agency.Repo, env agency.Envir
 // MergeTree returns the tree of a merge of two commits. A conflict is E_MERGE_CONFLICT with its
 // files in the detail "files".
 func (g *Merges) MergeTree(ctx context.Context, repo agency.Repo, ours, theirs string) (string, error) {
-	at, err := g.viewed(ctx, repo)
+	at, err := g.merging(ctx, repo)
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +155,7 @@ func (g *Merges) joined(ctx context.Context, repo agency.Repo, env agency.Enviro
 // joinedTree merges the files of target with those that source has since base.
 func (g *Merges) joinedTree(ctx context.Context, repo agency.Repo, env agency.Environ, target, source, base string) (*landing, string, error) {
 	if base == "" { // then the merge needs no commit as its base
-		at, err := g.viewed(ctx, repo)
+		at, err := g.merging(ctx, repo)
 		if err != nil {
 			return nil, "", err
 		}

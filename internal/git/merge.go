@@ -50,7 +50,7 @@ func (g *Merges) independent(ctx context.Context, repo agency.Repo, commits []st
 }
 
 func (g *Merges) merge(ctx context.Context, repo agency.Repo, ours, theirs, message string) (string, error) {
-	at, err := g.viewed(ctx, repo)
+	at, err := g.merging(ctx, repo)
 	if err != nil {
 		return "", err
 	}

@@ -120,3 +120,27 @@ func TestMergeConflict(t *testing.T) {
 		t.Errorf("the message is %q", e.Message)
 	}
 }
+
+// An agent makes every conflict a union, and joins histories with a graft. Git still finds the
+// conflict, and the real history.
+func TestMergeWithoutTheRepositorysInfo(t *testing.T) {
+	t.Parallel()
+	g, repo := setup(t)
+	branches := map[string]string{}
+	for _, name := range []string{"ours", "theirs"} {
+		sh(t, repo.Root, "switch", "-q", "-c", name, "main")
+		write(t, filepath.Join(repo.Root, "a"), name+"\n")
+		sh(t, repo.Root, "commit", "-qam", name)
+		branches[name] = sh(t, repo.Root, "rev-parse", name)
+	}
+	ours, theirs := branches["ours"], branches["theirs"]
+	write(t, filepath.Join(repo.CommonDir, "info", "attributes"), "* merge=union\n")
+	_, err := g.MergeTree(t.Context(), repo, ours, theirs)
+	wantCode(t, err, agency.CodeMergeConflict)
+	_, err = g.Merge(t.Context(), repo, []string{ours, theirs}, "merge")
+	wantCode(t, err, agency.CodeMergeConflict)
+	write(t, filepath.Join(repo.CommonDir, "info", "grafts"), theirs+" "+ours+"\n")
+	if in, err := g.Descends(t.Context(), repo, theirs, ours); err != nil || in {
+		t.Errorf("the graft counts: %v, %v", in, err)
+	}
+}

@@ -42,9 +42,7 @@ func (g *Trees) Prove(ctx context.Context, repo agency.Repo, worktree, base stri
 	if base != "" {
 		args = append(args, "--not", base)
 	}
-	reading := within(repo, append(args, "--")...)
-	reading.env = []string{"GIT_GRAFT_FILE=/dev/null"}
-	if _, err := g.do(ctx, reading); err != nil {
+	if _, err := g.run(ctx, repo, append(args, "--")...); err != nil {
 		return fail(err)
 	}
 	return nil

@@ -36,16 +36,27 @@ func (g *program) through(ctx context.Context, repo agency.Repo, path string) (s
 
 // viewed returns the site of a repository without a worktree, with a view of it.
 func (g *program) viewed(ctx context.Context, repo agency.Repo) (site, error) {
+	return g.view(ctx, repo)
+}
+
+// merging is viewed for merges. They follow the attributes that the files bring, and not those in the
+// repository's folder info: an agent can write them, and "* merge=union" would hide every conflict.
+func (g *program) merging(ctx context.Context, repo agency.Repo) (site, error) {
+	return g.view(ctx, repo, "info")
+}
+
+// view returns the site of a repository with a view that leaves out some parts of it.
+func (g *program) view(ctx context.Context, repo agency.Repo, less ...string) (site, error) {
 	text, err := g.configuration(ctx, repo)
 	if err != nil {
 		return site{}, err
 	}
-	key := repo.CommonDir + "\x00" + digest(text)
+	key := strings.Join(append(less, repo.CommonDir, digest(text)), "\x00")
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	view, ok := g.views[key]
 	if _, err := os.Lstat(filepath.Join(view, "config")); !ok || err != nil {
-		if view, err = g.makeView(repo.CommonDir, text); err != nil {
+		if view, err = g.makeView(repo.CommonDir, text, less...); err != nil {
 			return site{}, err
 		}
 		g.views[key] = view
@@ -53,8 +64,8 @@ func (g *program) viewed(ctx context.Context, repo agency.Repo) (site, error) {
 	return site{gitDir: repo.CommonDir, commonDir: view}, nil
 }
 
-// makeView makes a view of a repository in a temporary folder.
-func (g *program) makeView(commonDir, config string) (string, error) {
+// makeView makes a view of a repository in a temporary folder, without some parts of it.
+func (g *program) makeView(commonDir, config string, less ...string) (string, error) {
 	entries, err := os.ReadDir(commonDir)
 	if err != nil {
 		return "", err
@@ -70,6 +81,9 @@ func (g *program) makeView(commonDir, config string) (string, error) {
 		return "", err
 	}
 	for _, name := range names {
+		if slices.Contains(less, name) {
+			continue
+		}
 		err = errors.Join(err, os.Symlink(filepath.Join(commonDir, name), filepath.Join(view, name)))
 	}
 	err = errors.Join(err, os.WriteFile(filepath.Join(view, "config"), []byte(config+format(always(commonDir, config))), 0o600))
