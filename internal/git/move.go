@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,20 @@ func (g *Checkouts) Checkout(ctx context.Context, repo agency.Repo, branch strin
 		found = w.path
 	}
 	return found, nil
+}
+
+// MoveBranch moves a branch that no worktree has checked out. E_TARGET_DIRTY: one has meanwhile.
+// E_TARGET_MOVED: it does not point to from. In both cases nothing has changed. After another error,
+// SettleMove returns whether it has moved.
+func (g *Checkouts) MoveBranch(ctx context.Context, repo agency.Repo, branch, from, to, reason string) error {
+	at, err := g.Checkout(ctx, repo, branch)
+	if err != nil {
+		return err
+	}
+	if at != "" {
+		return targetBusy("%q was checked out meanwhile in %s", branch, at).WithHint("try again")
+	}
+	return g.refs.move(ctx, repo, branch, from, to, reason)
 }
 
 // refused reports whether an error proves that git did not begin to move a branch.
@@ -242,16 +257,14 @@ const (
 // stashes nothing, and no hook runs. E_TARGET_DIRTY and E_TARGET_MOVED mean that nothing has
 // changed; after another error, SettleMove returns whether the branch has moved.
 func (g *Checkouts) FastForward(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
-	return g.moveCheckout(ctx, repo, worktree, branch, from, to, func(c *checkout) error {
-		_, err := c.run(ctx, reason, "merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures", "--no-stat", "--quiet", to)
-		return err
-	})
+	return g.moveCheckout(ctx, repo, worktree, branch, from, to, reason, nil,
+		"merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-verify-signatures", "--no-stat", "--quiet", to)
 }
 
 // Back moves a branch back to an ancestor, with the files of the worktree that has it checked out.
 // It refuses like FastForward, and also when something is staged there.
 func (g *Checkouts) Back(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string) error {
-	return g.moveCheckout(ctx, repo, worktree, branch, from, to, func(c *checkout) error {
+	return g.moveCheckout(ctx, repo, worktree, branch, from, to, reason, func(c *checkout) error {
 		staged, err := g.do(ctx, call{dir: c.path, site: c.site, args: []string{"diff-index", "--cached", "--name-only", "-z", allSubmodules, "HEAD", "--"}})
 		if err != nil {
 			return err
@@ -270,9 +283,8 @@ func (g *Checkouts) Back(ctx context.Context, repo agency.Repo, worktree, branch
 		if len(there) > 0 {
 			return overwritten(c, there, "would be overwritten")
 		}
-		_, err = c.run(ctx, reason, "reset", "--keep", "--quiet", to)
-		return err
-	})
+		return nil
+	}, "reset", "--keep", "--quiet", to)
 }
 
 // inTheWay returns the user's files at the paths of added files, or in folders of these paths: git
@@ -313,25 +325,33 @@ func (c *checkout) inTheWay(files []agency.ChangedFile) ([]string, error) {
 	return there, nil
 }
 
-func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree, branch, from, to string, move func(c *checkout) error) error {
+// moveCheckout moves a branch, and the checkout that has it, with a command of git. ready refuses
+// what the command would do wrong; nil refuses nothing. The command moves whatever branch is checked
+// out when it begins, so nothing slow comes between it and the last look at that.
+func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree, branch, from, to, reason string, ready func(c *checkout) error, command ...string) error {
 	c, err := g.checkout(ctx, repo, worktree, branch)
 	if err != nil {
 		return err
 	}
 	for tries := 1; ; tries++ {
+		if hidden, err := c.hidden(ctx, from, to); err != nil {
+			return err
+		} else if len(hidden) > 0 {
+			return overwritten(c, hidden, "would be overwritten")
+		}
+		if ready != nil {
+			if err := ready(c); err != nil {
+				return err
+			}
+		}
 		if err := c.awaitHead(ctx); err != nil {
 			return err
 		}
 		if err := c.check(ctx, from); err != nil {
 			return err
 		}
-		if hidden, err := c.hidden(ctx, from, to); err != nil {
-			return err
-		} else if len(hidden) > 0 {
-			return overwritten(c, hidden, "would be overwritten")
-		}
 		killpoint.At("land.checked")
-		if err = move(c); err == nil {
+		if _, err = c.run(ctx, reason, command...); err == nil {
 			break
 		}
 		if !said(err, "index.lock': File exists") || tries == lockTries {
@@ -344,7 +364,7 @@ func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree
 		}
 	}
 	if err == nil {
-		return c.arrived(ctx, from, to)
+		return c.arrived(ctx, from, to, reason)
 	}
 	if f, ok := errors.AsType[*failure](err); !ok || agency.Exhausted(err) || f.full != "" {
 		return err // not about the files of the checkout
@@ -359,8 +379,8 @@ func (g *Checkouts) moveCheckout(ctx context.Context, repo agency.Repo, worktree
 }
 
 // arrived returns an error unless the branch has moved, as git reported. The user may have
-// committed on top already.
-func (c *checkout) arrived(ctx context.Context, from, to string) error {
+// committed on top already, or switched to another branch in the last moment.
+func (c *checkout) arrived(ctx context.Context, from, to, reason string) error {
 	now, err := c.git.refs.CommitOf(ctx, c.repo, c.branch)
 	if err != nil {
 		return err
@@ -372,9 +392,32 @@ func (c *checkout) arrived(ctx context.Context, from, to string) error {
 		}
 	}
 	if !moved {
-		return movedMeanwhile(c.branch, from)
+		return cmp.Or(c.strayed(ctx, to, reason), movedMeanwhile(c.branch, from))
 	}
 	return nil
+}
+
+// strayed returns an error if git moved the checkout for a reason while it had another branch
+// checked out, which it moved instead. The reflog tells.
+func (c *checkout) strayed(ctx context.Context, to, reason string) error {
+	ask := func(args ...string) (string, error) {
+		return c.git.do(ctx, call{dir: c.path, site: c.site, args: args})
+	}
+	log, err := ask("log", "-g", "-2", "--no-show-signature", "--format=%H %gs", "HEAD", "--")
+	if err != nil {
+		return err
+	}
+	last, before, _ := strings.Cut(log, "\n")
+	if !strings.HasPrefix(last, to+" "+reason+": ") {
+		return nil
+	}
+	head, err := ask("rev-parse", "--abbrev-ref", "HEAD")
+	if err != nil {
+		return err
+	}
+	was, _, _ := strings.Cut(before, " ")
+	return agency.Errorf(agency.CodeInvalidState, "%s switched from %q to %q at the last moment, and git moved that to %.12s", c.path, c.branch, strings.TrimSpace(head), to).
+		WithHint("put it back: git -C %s reset --keep %.12s", plain.ShellWord(c.path), was)
 }
 
 func overwritten(c *checkout, files []string, what string) error {

@@ -74,7 +74,7 @@ func (g *Checkouts) SettleMove(ctx context.Context, repo agency.Repo, worktree, 
 		}
 	}
 	if whole {
-		err := g.refs.MoveBranch(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
+		err := g.refs.move(ctx, repo, branch, from, to, "agency: finish a landing that was cut off")
 		return err == nil, err
 	}
 	if err := c.unlockOrigHead(ctx, from, since); err != nil {

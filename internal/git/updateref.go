@@ -21,9 +21,9 @@ func (g *Refs) CreateBranch(ctx context.Context, repo agency.Repo, branch, commi
 	}
 }
 
-// MoveBranch moves a branch that no worktree has checked out. E_TARGET_MOVED: it does not point to
-// from, and nothing has changed. After another error, SettleMove returns whether it has moved.
-func (g *Refs) MoveBranch(ctx context.Context, repo agency.Repo, branch, from, to, reason string) error {
+// move moves a branch, without the files of a worktree that has it checked out. E_TARGET_MOVED: it
+// does not point to from, and nothing has changed.
+func (g *Refs) move(ctx context.Context, repo agency.Repo, branch, from, to, reason string) error {
 	ref := "refs/heads/" + branch
 	moving := writing(repo, ref, "update-ref", "--create-reflog", "-m", reason, "--end-of-options", ref, to, from)
 	moving.settings = []string{"core.fsync=all"}
