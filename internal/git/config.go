@@ -111,8 +111,8 @@ var programs = map[string][]string{
 // elsewhere are the settings that name programs, or where to find them, which run only when a
 // worktree is made, or never. A run records a hash of them.
 var elsewhere = map[string][]string{
-	"core":       {"hookspath", "sshcommand", "gitproxy", "askpass", "fsmonitor", "alternaterefscommand"},
-	"credential": nil, "url": nil, "protocol": nil, "include": nil, "includeif": nil,
+	"core": {"hookspath", "sshcommand", "gitproxy", "askpass", "fsmonitor", "alternaterefscommand"},
+	"hook": nil, "credential": nil, "url": nil, "protocol": nil, "include": nil, "includeif": nil,
 	"filter": nil, "merge": {"driver"}, "remote": {"uploadpack", "vcs", "proxy"},
 }
 

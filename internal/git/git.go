@@ -193,6 +193,9 @@ func (c call) limits() []string {
 	}
 	if !c.hooks {
 		settings = append(settings, "core.hooksPath=/dev/null")
+		for _, event := range events {
+			settings = append(settings, "hook."+event+".enabled=false")
+		}
 	}
 	return settings
 }
@@ -280,6 +283,13 @@ func (g *program) once(ctx context.Context, c call) (string, error) {
 		}
 		defer func() { _ = f.Close() }()
 		cmd.Stdin = f
+	}
+	if c.mayRunHooks() {
+		off, err := g.hooksOff(ctx, cmp.Or(c.writes.CommonDir, c.site.gitDir))
+		if err != nil {
+			return "", err
+		}
+		cmd.Env = append(cmd.Env, off...)
 	}
 	stdout, stderr := head{limit: cmp.Or(c.most, outputLimit)}, tail{limit: 16 << 10}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

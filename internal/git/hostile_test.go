@@ -147,10 +147,15 @@ var programAttacks = map[string]func(h *hostile){
 	"a file system monitor":        func(h *hostile) { h.config("core.fsmonitor", h.evil) },
 	"hooks in a folder of its own": func(h *hostile) { h.hooks(h.in("hooks")); h.config("core.hooksPath", h.in("hooks")) },
 	"hooks in the repository":      func(h *hostile) { h.hooks(filepath.Join(h.repo.CommonDir, "hooks")) },
-	"a program for differences":    func(h *hostile) { h.attributes(); h.config("diff.external", h.evil, "diff.evil.command", h.evil) },
-	"a program that makes text":    func(h *hostile) { h.attributes(); h.config("diff.evil.textconv", h.evil) },
-	"a program that merges":        func(h *hostile) { h.attributes(); h.config("merge.evil.driver", h.evil, "merge.default", "evil") },
-	"a program that signs":         func(h *hostile) { h.config("commit.gpgSign", "true", "gpg.program", h.evil, "user.signingKey", "x") },
+	"hooks in the configuration": func(h *hostile) {
+		for _, event := range append([]string{"post-merge", "pre-auto-gc"}, git.CheckoutHooks...) {
+			h.config("hook.x="+event+".event", event, "hook.x="+event+".command", h.evil)
+		}
+	},
+	"a program for differences": func(h *hostile) { h.attributes(); h.config("diff.external", h.evil, "diff.evil.command", h.evil) },
+	"a program that makes text": func(h *hostile) { h.attributes(); h.config("diff.evil.textconv", h.evil) },
+	"a program that merges":     func(h *hostile) { h.attributes(); h.config("merge.evil.driver", h.evil, "merge.default", "evil") },
+	"a program that signs":      func(h *hostile) { h.config("commit.gpgSign", "true", "gpg.program", h.evil, "user.signingKey", "x") },
 	"pagers, editors and askers": func(h *hostile) {
 		h.config("core.pager", h.evil, "pager.status", h.evil, "core.editor", h.evil, "core.askPass", h.evil, "credential.helper", h.evil)
 	},

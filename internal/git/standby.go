@@ -63,7 +63,8 @@ func (g *Worktrees) plainCheckout(ctx context.Context, repo agency.Repo) (list [
 			path = filepath.Join(os.Getenv("HOME"), rest)
 		}
 		switch {
-		case s.key == "core.hookspath" && !filepath.IsAbs(path), s.in(noPrograms) && name == "promisor":
+		case s.key == "core.hookspath" && !filepath.IsAbs(path), s.in(noPrograms) && name == "promisor",
+			s.hook() != "" && name == "event" && slices.Contains(CheckoutHooks, s.value):
 			return nil, nil, false, nil
 		case s.key == "core.hookspath":
 			hooks = path
