@@ -31,10 +31,8 @@ func provesMaker(entry, path string) bool {
 // addBranch makes the branch of the worktree at path, which must not exist.
 func (g *Worktrees) addBranch(ctx context.Context, repo agency.Repo, path, branch, commit string, env []string) error {
 	ref := "refs/heads/" + branch
-	c := writing(repo, ref, "update-ref", "--no-deref", "--create-reflog", "-m", madeFor(path), "--end-of-options", ref, commit, "")
-	c.env = env
-	_, err := g.do(ctx, c)
-	return err
+	with := func(c *call) { c.env = env }
+	return g.writeRef(ctx, repo, ref, with, "update-ref", "--no-deref", "--create-reflog", "-m", madeFor(path), "--end-of-options", ref, commit, "")
 }
 
 // undoing is the ref that keeps the commit of a branch while UndoBranch deletes the branch. Git

@@ -7,7 +7,9 @@ import (
 )
 
 // Git 2.54 and newer also run hooks that a configuration names: hook.NAME.event says when, and
-// hook.NAME.command what. Git 2.55 and newer can switch off all hooks of an event.
+// hook.NAME.command what. Git that uses a view does not see those of the repository. For the others,
+// agency switches off the events and the names. Git 2.54 has no switch for events, and newer ones
+// ignore it when the configuration uses the name of the event for a hook.
 
 // events are the hooks that git may run for agency.
 var events = append([]string{"post-merge", "pre-auto-gc"}, CheckoutHooks...)
@@ -27,8 +29,7 @@ func (c call) mayRunHooks() bool {
 }
 
 // hooksOff returns the environment in which git runs none of the hooks that the present configuration
-// of a repository names. Git 2.54 needs it: it can only switch off a hook by its name. The environment
-// can hold every name, and an option cannot.
+// of a repository names. The environment can hold every name, and an option cannot.
 func (g *program) hooksOff(ctx context.Context, commonDir string) ([]string, error) {
 	list, err := g.effective(ctx, commonDir)
 	if err != nil {

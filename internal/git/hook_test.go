@@ -9,10 +9,13 @@ import (
 	"agency/internal/git"
 )
 
-// hookingGit is a git that would run a hook of the configuration when it writes a ref, as git 2.54
-// does, unless that hook is switched off, or as newer versions do, unless its event is.
+// hookingGit is a git that would run a hook of the configuration when it writes a ref, as git 2.54 and
+// newer do: update-ref when it sees the hook, branch and worktree unless hook and event are off.
 const hookingGit = `#!/bin/sh
-case " $* " in *" update-ref "*)
+case " $* " in
+*" update-ref "*)
+	"$REAL_GIT" config hook.a=b.command && : >"$RAN" ;;
+*" branch -D "*|*" worktree add "*)
 	[ "$("$REAL_GIT" config hook.a=b.enabled)" = false ] || : >"$RAN"
 	case " $* " in *" hook.reference-transaction.enabled=false "*) ;; *) : >"$RAN" ;; esac ;;
 esac
@@ -36,6 +39,9 @@ func TestHookOfTheConfiguration(t *testing.T) {
 	sh(t, root, "config", "hook.a=b.event", "reference-transaction")
 	sh(t, root, "config", "hook.a=b.command", "true")
 	check(t, g.Pin(t.Context(), repo, "refs/agency/x", commit))
+	check(t, g.CreateBranch(t.Context(), repo, "x", commit))
+	check(t, g.DeleteBranch(t.Context(), repo, "x"))
+	check(t, g.AddDetached(t.Context(), repo, filepath.Join(base, "linked"), commit, "MARK=1"))
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("the hook ran")
 	}

@@ -109,8 +109,8 @@ func (g *Sandboxes) importBranch(ctx context.Context, repo agency.Repo, branch, 
 		} else if err != nil {
 			return err
 		}
-		moving := writing(repo, ref, "update-ref", "--create-reflog", "-m", "agency: from the sandbox", "--end-of-options", ref, private, real)
-		if _, err := g.do(ctx, moving); err != nil {
+		err := g.writeRef(ctx, repo, ref, nil, "update-ref", "--create-reflog", "-m", "agency: from the sandbox", "--end-of-options", ref, private, real)
+		if err != nil {
 			return err
 		}
 	}
@@ -175,8 +175,7 @@ func (g *Sandboxes) saveRef(ctx context.Context, repo agency.Repo, ref, id strin
 	} else if err != nil {
 		return err
 	}
-	_, err := g.do(ctx, writing(repo, ref, "update-ref", "--no-deref", "--end-of-options", ref, id))
-	return err
+	return g.writeRef(ctx, repo, ref, nil, "update-ref", "--no-deref", "--end-of-options", ref, id)
 }
 
 // unproven reports whether a read failed because of the machine. Such a failure proves nothing

@@ -280,7 +280,7 @@ func (g *Refs) DeleteBranch(ctx context.Context, repo agency.Repo, branch string
 // Otherwise, and for a missing branch, it does nothing.
 func (g *Refs) DeleteBranchAt(ctx context.Context, repo agency.Repo, branch, commit string) error {
 	ref := "refs/heads/" + branch
-	_, err := g.do(ctx, writing(repo, ref, "update-ref", "--no-deref", "-d", "--end-of-options", ref, commit))
+	err := g.writeRef(ctx, repo, ref, nil, "update-ref", "--no-deref", "-d", "--end-of-options", ref, commit)
 	if err == nil || said(err, "but expected") {
 		return nil
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,12 +44,31 @@ func within(repo agency.Repo, args ...string) call {
 	return call{dir: repo.Root, site: site{gitDir: repo.CommonDir, commonDir: repo.CommonDir}, args: args}
 }
 
-// writing returns a call in a recorded repository that writes a ref.
+// writing returns a call in a recorded repository that writes a ref. It is for commands that need the
+// repository's present configuration; writeRef is for all others.
 func writing(repo agency.Repo, ref string, args ...string) call {
 	c := within(repo, args...)
 	c.writes = refOf{repo.CommonDir, ref}
 	return c
 }
+
+// writeRef runs git in a recorded repository, through a view of it, to write a ref. A setting of the
+// repository's present configuration cannot run a hook. with changes the call; it may be nil.
+func (g *program) writeRef(ctx context.Context, repo agency.Repo, ref string, with func(c *call), args ...string) error {
+	c := writing(repo, ref, args...)
+	var err error
+	if c.site, err = g.viewed(ctx, repo); err != nil {
+		return err
+	}
+	if with != nil {
+		with(&c)
+	}
+	_, err = g.do(ctx, c)
+	return err
+}
+
+// onDisk makes git write to the disk before it ends.
+func onDisk(c *call) { c.settings = []string{"core.fsync=all"} }
 
 // gitDir returns the folder in which the repository keeps its data about the worktree at path. It
 // does not read the worktree itself. The error is E_NOT_GIT_REPO if the repository has no worktree

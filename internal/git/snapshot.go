@@ -60,10 +60,11 @@ func (g *Trees) snapshot(ctx context.Context, repo agency.Repo, worktree, ref, m
 	if err != nil {
 		return agency.Saved{}, err
 	}
-	naming := writing(repo, ref, "update-ref", "--create-reflog", "-m", message, ref, commit)
-	naming.settings = []string{"core.fsync=all"}
-	naming.env = []string{"GIT_COMMITTER_NAME=agency", "GIT_COMMITTER_EMAIL=agency@localhost"}
-	if _, err := g.do(ctx, naming); err != nil {
+	err = g.writeRef(ctx, repo, ref, func(c *call) {
+		onDisk(c)
+		c.env = []string{"GIT_COMMITTER_NAME=agency", "GIT_COMMITTER_EMAIL=agency@localhost"}
+	}, "update-ref", "--create-reflog", "-m", message, ref, commit)
+	if err != nil {
 		return agency.Saved{}, err
 	}
 	return agency.Saved{Ref: ref, Commit: commit, Files: files, Nested: s.nested}, nil

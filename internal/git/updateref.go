@@ -10,7 +10,7 @@ import (
 // CreateBranch makes a branch at a commit. An existing branch is never moved: it is
 // E_BRANCH_EXISTS.
 func (g *Refs) CreateBranch(ctx context.Context, repo agency.Repo, branch, commit string) error {
-	_, err := g.do(ctx, writing(repo, "refs/heads/"+branch, "branch", "--no-track", "--", branch, commit))
+	err := g.writeRef(ctx, repo, "refs/heads/"+branch, nil, "branch", "--no-track", "--", branch, commit)
 	switch {
 	case err == nil:
 		return nil
@@ -25,9 +25,7 @@ func (g *Refs) CreateBranch(ctx context.Context, repo agency.Repo, branch, commi
 // does not point to from, and nothing has changed.
 func (g *Refs) move(ctx context.Context, repo agency.Repo, branch, from, to, reason string) error {
 	ref := "refs/heads/" + branch
-	moving := writing(repo, ref, "update-ref", "--create-reflog", "-m", reason, "--end-of-options", ref, to, from)
-	moving.settings = []string{"core.fsync=all"}
-	_, err := g.do(ctx, moving)
+	err := g.writeRef(ctx, repo, ref, onDisk, "update-ref", "--create-reflog", "-m", reason, "--end-of-options", ref, to, from)
 	if err == nil {
 		return nil
 	}
@@ -47,9 +45,7 @@ func movedMeanwhile(branch, from string) error {
 
 // Pin makes git keep a commit under a ref, which must be new or point to that commit already.
 func (g *Refs) Pin(ctx context.Context, repo agency.Repo, ref, commit string) error {
-	keeping := writing(repo, ref, "update-ref", "--end-of-options", ref, commit)
-	keeping.settings = []string{"core.fsync=all"}
-	if _, err := g.do(ctx, keeping); err != nil {
+	if err := g.writeRef(ctx, repo, ref, onDisk, "update-ref", "--end-of-options", ref, commit); err != nil {
 		return fmt.Errorf("keep %.12s as %s: %w", commit, ref, err)
 	}
 	return nil
@@ -58,7 +54,7 @@ func (g *Refs) Pin(ctx context.Context, repo agency.Repo, ref, commit string) er
 // Unpin removes refs; missing ones are not an error.
 func (g *Refs) Unpin(ctx context.Context, repo agency.Repo, refs ...string) error {
 	for _, ref := range refs {
-		if _, err := g.do(ctx, writing(repo, ref, "update-ref", "-d", "--end-of-options", ref)); err != nil {
+		if err := g.writeRef(ctx, repo, ref, nil, "update-ref", "-d", "--end-of-options", ref); err != nil {
 			return fmt.Errorf("remove %s: %w", ref, err)
 		}
 	}
