@@ -190,7 +190,7 @@ type Typing struct {
 
 // Keeps reports whether a terminal still has, unsent, the text that was typed last. After a key that
 // may have sent it, only an input box that shows it proves that: a short text may also be a part of
-// what an empty box says.
+// what an empty box says, and a paste may be the user's.
 func (s *Sight) Keeps(last Typing) bool {
 	switch {
 	case last.Last == "":
@@ -199,6 +199,8 @@ func (s *Sight) Keeps(last Typing) bool {
 		return !last.Moved
 	case last.Moved && utf8.RuneCountInString(squeezed(last.Last)) < holdsLimit:
 		return squeezed(*s.Composer) == squeezed(last.Last)
+	case last.Moved && strings.HasPrefix(squeezed(*s.Composer), pasteNote):
+		return false
 	default:
 		return s.Holds(last.Last)
 	}
@@ -220,8 +222,11 @@ func (s *Sight) Holds(text string) bool {
 	}
 	limit := min(holdsLimit, len(typed))
 	return strings.Contains(string(shown), string(typed[:limit])) || strings.Contains(string(shown), string(typed[len(typed)-limit:])) ||
-		strings.HasPrefix(string(shown), "[Paste")
+		strings.HasPrefix(string(shown), pasteNote)
 }
+
+// pasteNote begins what an input box shows instead of a long text.
+const pasteNote = "[Paste"
 
 // squeezed returns a text without white space: an input box breaks lines anywhere.
 func squeezed(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -141,14 +141,7 @@ func (in *Input) typeInput(ctx context.Context, r *agency.Run, link Link, text s
 		if next != stage {
 			stage, drawBy = next, time.Now().Add(drawWait)
 		}
-		typed := next.Last
-		switch {
-		case next.Enter:
-			typed = text
-		case next.Moved:
-			typed = "" // it may be gone, so it is not waited for
-		}
-		sight, err := in.drawnSight(ctx, r, typed, drawBy)
+		sight, err := in.drawnSight(ctx, r, next, text, drawBy)
 		last = entry{in.now(), sight}
 		unsent = sight.Keeps(next)
 		if err == nil && unsent && next.Last != text {
@@ -216,12 +209,20 @@ func (in *Input) clearSight(ctx context.Context, r *agency.Run) (agency.Sight, e
 	}
 }
 
-// drawnSight is clearSight that waits, until a time, for a typed text to appear in the input box. An
-// empty text is not waited for.
-func (in *Input) drawnSight(ctx context.Context, r *agency.Run, text string, until time.Time) (agency.Sight, error) {
+// drawnSight is clearSight that waits, until a time, for the input box to show what it has: before an
+// Enter the text, and before the text the last one, unless that was sent.
+func (in *Input) drawnSight(ctx context.Context, r *agency.Run, next agency.Typing, text string, until time.Time) (agency.Sight, error) {
 	for {
 		sight, err := in.clearSight(ctx, r)
-		if err != nil || text == "" || sight.Composer == nil || sight.Holds(text) || !time.Now().Before(until) {
+		drawn := true
+		switch {
+		case err != nil || sight.Composer == nil:
+		case next.Enter:
+			drawn = sight.Holds(text)
+		case next.Last != "":
+			drawn = sight.Keeps(next) != next.Moved
+		}
+		if err != nil || drawn || !time.Now().Before(until) {
 			return sight, err
 		}
 		select {

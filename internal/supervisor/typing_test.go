@@ -335,3 +335,24 @@ func TestWrapperGoneAfterEnter(t *testing.T) {
 		}
 	})
 }
+
+// A box that is painted late still shows the message before: a second message waits for it to empty.
+func TestSecondMessageWaitsForTheFirst(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"bye", "hello"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.harness.SightFunc = composing
+			r, p := w.started("fix-login")
+			p.link.last = agency.Typing{Last: "hello", Moved: true}
+			w.tmux.show("> hello")
+			time.AfterFunc(time.Second, func() { w.tmux.show("> ") })
+			if _, _, err := w.sup.Input.Send(t.Context(), r.Handle, text, ""); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(p.link.inputs, []string{text}) {
+				t.Errorf("typed %q, want %q", p.link.inputs, text)
+			}
+		})
+	}
+}
