@@ -1,6 +1,9 @@
 package supervisor_test
 
 import (
+	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,4 +87,32 @@ func TestAgentWhenTheClockWasSetBack(t *testing.T) {
 			t.Errorf("with a question it is %s", got)
 		}
 	})
+}
+
+// While the daemon's clock is ahead, a question in a status file counts that came after the prompt.
+func TestStatusFileWhenTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sup.Stop()
+	*w.ahead = time.Hour
+	w.start()
+	r, p := w.started("fix-login")
+	path := filepath.Join(r.Worktree, agency.ContractFile)
+	until := func(what string, is func() bool) {
+		t.Helper()
+		w.watcher.hints <- path
+		for end := time.Now().Add(10 * time.Second); !is(); runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatal("it is never so: ", what)
+			}
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	until("no status", func() bool { return w.run(r.ID).Attempt.Reported.Contract == nil })
+	w.tell(p, agency.Evidence{Signal: agency.SignalPrompt})
+	w.sup.Observer.ReadEvidence(t.Context(), r.ID)
+	w.writtenAfter(path, asking("Which?"), time.Now())
+	until("a question", func() bool { return w.label(r.ID) == agency.NeedsInput })
 }

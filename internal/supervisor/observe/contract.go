@@ -91,12 +91,12 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 		}
 		reading = readStatusFile(l.worktree, ob.Now())
 	}
-	ob.outputs.offered(ctx, &l, reading, stamp)
+	ob.offered(ctx, &l, reading, stamp)
 	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
 		if r.Attempt.Number != l.attempt || r.Attempt.State.Final() {
 			return nil, nil
 		}
-		return takeReported(&l, &r.Attempt, reading, stamp), nil
+		return ob.takeReported(&l, &r.Attempt, reading, stamp), nil
 	})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -114,16 +114,18 @@ const heardEvery = time.Second
 // takeReported makes a reading of the status file the status of an attempt. The same status counts
 // as new when the agent wrote it again after a message, a prompt or a report; from a working agent
 // it is a sign of life, and otherwise it changes nothing.
-func takeReported(l *liveRun, a *agency.Attempt, reading agency.Observed, stamp fileStamp) []agency.EventDraft {
+func (ob *Observer) takeReported(l *liveRun, a *agency.Attempt, reading agency.Observed, stamp fileStamp) []agency.EventDraft {
 	before := a.Reported
-	again := wroteAgain(l, before.At, stamp, reading.At)
+	again := ob.wroteAgain(l, before.At, stamp, reading.At)
 	var since time.Time
 	if before.Contract != nil {
 		since = before.At
 	}
 	// A file that was missing or unreadable may come back unchanged: then its age counts from its
 	// last change.
-	reading.At = observedAt(filepath.Join(l.worktree, agency.ContractFile), since, reading.At)
+	if at := ob.changeTime(filepath.Join(l.worktree, agency.ContractFile)); !at.IsZero() && !at.Before(since) && !at.After(reading.At) {
+		reading.At = at
+	}
 	anew := again && superseded(a, l.agentState, before.At) && !superseded(a, l.agentState, reading.At)
 	if sameReported(before, reading) && !anew {
 		works := reading.Contract != nil && reading.Contract.Status == agency.ReportedWorking
@@ -142,12 +144,22 @@ func takeReported(l *liveRun, a *agency.Attempt, reading agency.Observed, stamp 
 
 // wroteAgain reports whether the status file was written since it was last read. A daemon that has
 // not read it yet compares with the time of the recorded status.
-func wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool {
+func (ob *Observer) wroteAgain(l *liveRun, said time.Time, stamp fileStamp, now time.Time) bool {
 	if l.stamp != (fileStamp{}) {
 		return stamp != l.stamp
 	}
-	at := ChangeTime(filepath.Join(l.worktree, agency.ContractFile))
+	at := ob.changeTime(filepath.Join(l.worktree, agency.ContractFile))
 	return at.After(said) && !at.After(now)
+}
+
+// changeTime returns when a file's content or name last changed, by the daemon's clock. It is zero when
+// the file does not exist, and when the time is yet to come: then the clock was changed since.
+func (ob *Observer) changeTime(path string) time.Time {
+	at := ChangeTime(path)
+	if at.IsZero() || ob.Convert(at).Before(at) {
+		return time.Time{}
+	}
+	return ob.Convert(at)
 }
 
 // superseded reports whether a message, a prompt or a report came after the given time.

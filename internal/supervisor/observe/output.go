@@ -111,13 +111,13 @@ func (op *outputs) lastAnswer(r *agency.Run) string {
 
 // offered saves the report of an agent that offers its work with a new status, or with the same
 // status again.
-func (op *outputs) offered(ctx context.Context, l *liveRun, reading agency.Observed, stamp fileStamp) {
+func (ob *Observer) offered(ctx context.Context, l *liveRun, reading agency.Observed, stamp fileStamp) {
 	if reading.Contract == nil || reading.Contract.Status != agency.ReportedReadyForReview {
 		return
 	}
-	r, err := op.store.Run(ctx, l.id)
-	if err == nil && (!sameReported(r.Attempt.Reported, reading) || wroteAgain(l, r.Attempt.Reported.At, stamp, reading.At)) {
-		op.write(ctx, l.id, false)
+	r, err := ob.Store.Run(ctx, l.id)
+	if err == nil && (!sameReported(r.Attempt.Reported, reading) || ob.wroteAgain(l, r.Attempt.Reported.At, stamp, reading.At)) {
+		ob.outputs.write(ctx, l.id, false)
 	}
 }
 
