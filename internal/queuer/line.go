@@ -429,7 +429,7 @@ func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note stri
 	switch {
 	case agency.IsCode(err, agency.CodeTargetMoved):
 		l.lost, l.at = l.lost+1, ""
-		return "", nil
+		return "", l.show(ctx, seen, nil, "", "") // nothing has moved
 	case agency.IsCode(err, agency.CodeTargetDirty):
 		note = words(err)
 		return note, l.show(ctx, seen, a.Entries, agency.EntryReady, note)
