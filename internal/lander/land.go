@@ -446,7 +446,9 @@ func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 		return nil, err
 	}
 	p := &plan{run: r, repo: repo, settings: landing.Choose(agency.LandingSettings{Target: was.Target}, project, l.Settings())}
-	if was.Worktree, err = l.place(ctx, p); err != nil {
+	if was.Worktree, err = l.place(ctx, p); agency.IsCode(err, agency.CodeTargetDirty) {
+		return nil, agency.AsError(err).WithHint("put away what is changed there, or switch to another branch; or %s", revert)
+	} else if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
