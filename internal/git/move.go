@@ -416,7 +416,7 @@ func (c *checkout) strayed(ctx context.Context, to, reason string) error {
 		return err
 	}
 	was, _, _ := strings.Cut(before, " ")
-	return agency.Errorf(agency.CodeInvalidState, "%s switched from %q to %q at the last moment, and git moved that to %.12s", c.path, c.branch, strings.TrimSpace(head), to).
+	return agency.Errorf(agency.CodeInvalidState, "%s switched from %q to %q at the last moment, and git moved the latter to %.12s", c.path, c.branch, strings.TrimSpace(head), to).
 		WithHint("put it back: git -C %s reset --keep %.12s", plain.ShellWord(c.path), was)
 }
 

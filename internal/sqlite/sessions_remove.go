@@ -9,8 +9,8 @@ import (
 )
 
 // RemoveSession removes a settled session from the record, with the event session.removed; its
-// earlier events stay. The place of its status files is kept until ForgetSession, and for ever until
-// when it led its runs. The error for a running session is E_INVALID_STATE, for a missing one
+// earlier events stay. The place of its status files is kept until ForgetSession; the time until which it
+// led its runs is kept for ever. The error for a running session is E_INVALID_STATE, for a missing one
 // E_SESSION_NOT_FOUND.
 func (s *sessions) RemoveSession(ctx context.Context, id agency.SessionID) error {
 	return s.db.write(ctx, "remove session from", func(tx *transaction) error {
