@@ -18,7 +18,7 @@ exec "$REAL_GIT" "$@"
 `
 
 // The user switches to a new branch while a landing or its undo is about to move the old one. agency
-// notices that before git begins, or else tells that git moved the new branch.
+// notices the switch before git begins. If it is too late, the error names the branch that git moved.
 func TestSwitchDuringAMove(t *testing.T) {
 	for _, c := range []struct {
 		when string

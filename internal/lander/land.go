@@ -396,8 +396,8 @@ func (l *Lander) again(ctx context.Context, id agency.RunID, failed error) (*age
 }
 
 // Undo takes a landing back: it moves the target back to its commit before the landing.
-// E_TARGET_MOVED: the target is no longer where the landing left it. It refuses a target that a
-// landing may not move.
+// Undo refuses a target that a landing may not move. E_TARGET_MOVED: the target is no longer where the
+// landing left it.
 func (l *Lander) Undo(ctx context.Context, id string) (*Result, error) {
 	was, err := l.Store.Landing(ctx, agency.LandingID(strings.TrimSpace(id)))
 	if err != nil {

@@ -41,8 +41,9 @@ func TestWrapperWhenTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// While the daemon's clock is ahead, an agent whose hooks and wrapper have times of the system's clock
-// is active, its question comes after the message before it, and a repeated time is no activity.
+// While the daemon's clock is ahead, hooks and wrappers report times of the system's clock. The agent
+// still counts as active, its question comes after the message before it, and a time that the wrapper
+// repeats does not count as activity.
 func TestAgentWhenTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
