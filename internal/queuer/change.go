@@ -198,27 +198,45 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 			items = append(items, added...)
 			continue
 		}
-		changed, err := q.change(ctx, e, req.Change)
-		if err != nil {
+		if e, err = q.change(ctx, r, e.Target, req.Change); err != nil {
 			return nil, err
 		}
-		if !done(&changed[0], req.Change) {
-			return nil, agency.Errorf(agency.CodeInvalidState, "the entry of %s in the queue of %q is %s", r.Ref(), e.Target, changed[0].State).WithHint("agency queue explain %s", r.Ref())
-		}
-		items = append(items, Item{changed[0], r})
+		items = append(items, Item{*e, r})
 		q.wake(agency.QueueRef{Repo: e.Repo, Target: e.Target}, req.Change == Resume || req.Change == Retry)
 	}
 	return items, nil
 }
 
-// change changes an entry when nothing of its queue lands, and returns what it is then.
-func (q *Queuer) change(ctx context.Context, e *agency.QueueEntry, kind Change) ([]agency.QueueEntry, error) {
-	unlock, err := q.moves.Lock(ctx, moveKey(agency.QueueRef{Repo: e.Repo, Target: e.Target}))
+// change changes the newest entry of a run in a queue when nothing of that queue lands, and returns it.
+// The landing of an entry that is in the state landing even then was cut off or failed. The record of
+// landings tells whether it moved the target; if not, the entry may be changed.
+func (q *Queuer) change(ctx context.Context, r *agency.Run, target string, kind Change) (*agency.QueueEntry, error) {
+	unlock, err := q.moves.Lock(ctx, moveKey(agency.QueueRef{Repo: r.Repo.Fingerprint, Target: target}))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	return q.Store.ChangeQueueEntries(ctx, []int64{e.Seq}, func(now *agency.QueueEntry) bool { return change(now, kind) })
+	e, err := q.newest(ctx, r, target)
+	if err != nil {
+		return nil, err
+	}
+	if e.State == agency.EntryLanding {
+		landed, err := q.Lander.Landed(ctx, e.RunID, target, e.Source, e.AddedAt)
+		if err != nil {
+			return nil, err
+		}
+		if landed != nil {
+			return nil, agency.Errorf(agency.CodeInvalidState, "the work of %s is in %q already", r.Ref(), target).WithHint("take it back: agency merge --undo %s", landed.ID)
+		}
+	}
+	changed, err := q.Store.ChangeQueueEntries(ctx, []int64{e.Seq}, func(now *agency.QueueEntry) bool { return change(now, kind) })
+	if err != nil {
+		return nil, err
+	}
+	if !done(&changed[0], kind) {
+		return nil, agency.Errorf(agency.CodeInvalidState, "the entry of %s in the queue of %q is %s", r.Ref(), target, changed[0].State).WithHint("agency queue explain %s", r.Ref())
+	}
+	return &changed[0], nil
 }
 
 // newest returns the entry of a run that has not left its queue, or else its last one.
@@ -244,14 +262,8 @@ func change(e *agency.QueueEntry, change Change) bool {
 	case e.State.Final():
 		return false
 	case change == Hold:
-		if e.State == agency.EntryLanding {
-			return false
-		}
 		e.State, e.Reason, e.HeldFor = agency.EntryHeld, "held: agency queue hold", agency.HeldByHand
 	case change == Remove:
-		if e.State == agency.EntryLanding {
-			return false
-		}
 		e.State, e.Reason = agency.EntryDropped, "removed: agency queue rm"
 	case change == Resume && e.State == agency.EntryHeld, change == Retry && !e.State.Moving():
 		e.State, e.Reason, e.Rounds = agency.EntryQueued, "", 0
@@ -273,16 +285,22 @@ func done(e *agency.QueueEntry, change Change) bool {
 	}
 }
 
-// Pause makes a queue land nothing until it is resumed. Running checks continue to their end.
+// Pause makes a queue land nothing until it is resumed. It waits for the end of a landing that has
+// begun. Running checks continue to their end.
 func (q *Queuer) Pause(ctx context.Context, ref agency.QueueRef, pause bool, env []string) error {
 	if !pause {
 		if err := q.writeEnv(ref.Repo, agency.User, env); err != nil {
 			return err
 		}
 	}
-	err := q.Store.ChangeQueue(ctx, ref, func(q *agency.Queue) { q.Paused = pause })
-	if err == nil {
-		q.wake(ref, !pause)
+	unlock, err := q.moves.Lock(ctx, moveKey(ref))
+	if err != nil {
+		return err
 	}
-	return err
+	defer unlock()
+	if err := q.Store.ChangeQueue(ctx, ref, func(q *agency.Queue) { q.Paused = pause }); err != nil {
+		return err
+	}
+	q.wake(ref, !pause)
+	return nil
 }

@@ -390,18 +390,18 @@ func (l *line) show(ctx context.Context, seen *look, entries []int64, state agen
 	return err
 }
 
-// move lands entries, unless the user has held or removed one of them since the look. It returns why
-// the target cannot be moved now.
+// move lands entries, unless the user has paused the queue, or held or removed one of them, since the
+// look. It returns why the target cannot be moved now.
 func (l *line) move(ctx context.Context, seen *look, a *queue.Action) (note string, err error) {
-	state, err := l.Store.Queue(ctx, l.ref)
-	if err != nil || state.Paused {
-		return "", err
-	}
 	unlock, err := l.moves.Lock(ctx, moveKey(l.ref))
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
+	state, err := l.Store.Queue(ctx, l.ref)
+	if err != nil || state.Paused {
+		return "", err
+	}
 	now, err := l.Store.QueueEntries(ctx, agency.QueueFilter{Repo: l.ref.Repo, Target: l.ref.Target, Open: true})
 	if err != nil {
 		return "", err

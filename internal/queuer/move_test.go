@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"agency"
 	"agency/internal/lander"
@@ -50,10 +49,6 @@ func (b *branch) LandChain(_ context.Context, _ string, links []*lander.Link, _ 
 	return results, b.attempt(runs)
 }
 
-func (b *branch) Landed(context.Context, agency.RunID, string, string, time.Time) (*agency.Landing, error) {
-	return nil, nil //nolint:nilnil // none
-}
-
 func (b *branch) Queue(context.Context, agency.QueueRef) (*agency.Queue, error) {
 	return &agency.Queue{}, nil
 }
@@ -89,16 +84,15 @@ func TestHoldWhatIsReady(t *testing.T) {
 	attempts, landed := [][]agency.RunID{}, make(chan struct{})
 	b.attempt = func(runs []agency.RunID) error {
 		if attempts = append(attempts, runs); len(attempts) == 1 {
-			err := q.Pause(t.Context(), agency.QueueRef{Repo: "repo", Target: "main"}, false, nil) // look again at once
-			if err != nil {
-				t.Error(err)
-			}
 			return agency.Errorf(agency.CodeTargetDirty, "the user works in the checkout")
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := hold(ended, "two"); err == nil {
 			t.Error("held while it lands")
+		}
+		if err := q.Pause(ended, agency.QueueRef{Repo: "repo", Target: "main"}, true, nil); err == nil {
+			t.Error("paused while it lands")
 		}
 		close(landed)
 		return nil

@@ -100,7 +100,7 @@ type Queuer struct {
 	Deps
 	work     service.Background
 	environs sync.Mutex  // held from storing the environment of checks until the entry that needs it is written
-	moves    keyed.Locks // held while entries land, and while the user changes one; by moveKey
+	moves    keyed.Locks // held while entries land, and while the user changes one or pauses the queue; by moveKey
 
 	mu    sync.Mutex
 	ctx   context.Context           // nil while stopped

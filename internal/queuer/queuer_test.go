@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"agency"
 	"agency/internal/lander"
@@ -23,6 +24,13 @@ type record struct {
 	refused map[agency.RunID]error // why runs cannot land
 	resumed string                 // the run whose agent begins to work before it is tried
 	full    bool                   // no entry can be added
+
+	landed    *agency.Landing // of each run; nil for none
+	unsettled error           // why that is unknown
+}
+
+func (r *record) Landed(context.Context, agency.RunID, string, string, time.Time) (*agency.Landing, error) {
+	return r.landed, r.unsettled
 }
 
 func (r *record) AddQueueEntry(_ context.Context, e *agency.QueueEntry) error {
@@ -161,8 +169,8 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// What a user may do to an entry depends on its state. A landing is not interrupted, and what has
-// left the queue stays as it is; a failed one is added again.
+// What a user may do to an entry depends on its state. What has left the queue stays as it is; a failed
+// one is added again.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	const refused = agency.QueueState("")
@@ -170,7 +178,7 @@ func TestChange(t *testing.T) {
 		agency.EntryQueued:   {queuer.Hold: agency.EntryHeld, queuer.Remove: agency.EntryDropped, queuer.Resume: agency.EntryQueued, queuer.Retry: agency.EntryQueued},
 		agency.EntryChecking: {queuer.Hold: agency.EntryHeld, queuer.Remove: agency.EntryDropped, queuer.Resume: agency.EntryChecking},
 		agency.EntryReady:    {queuer.Hold: agency.EntryHeld, queuer.Remove: agency.EntryDropped},
-		agency.EntryLanding:  {queuer.Hold: refused, queuer.Remove: refused},
+		agency.EntryLanding:  {queuer.Hold: agency.EntryHeld, queuer.Remove: agency.EntryDropped},
 		agency.EntryConflict: {queuer.Hold: agency.EntryHeld, queuer.Remove: agency.EntryDropped, queuer.Resume: refused, queuer.Retry: agency.EntryQueued},
 		agency.EntryHeld:     {queuer.Hold: agency.EntryHeld, queuer.Remove: agency.EntryDropped, queuer.Resume: agency.EntryQueued, queuer.Retry: agency.EntryQueued},
 		agency.EntryLanded:   {queuer.Hold: refused, queuer.Remove: refused, queuer.Resume: refused, queuer.Retry: refused},
@@ -198,6 +206,34 @@ func TestChange(t *testing.T) {
 	_, q := newBench(t)
 	if _, err := q.Change(t.Context(), &queuer.ChangeRequest{Change: queuer.Hold, Runs: []string{"one"}}); !agency.IsCode(err, agency.CodeInvalidState) {
 		t.Errorf("a run in no queue: %v", err)
+	}
+}
+
+// An entry whose landing failed can be held and removed. One whose landing moved the target cannot, nor
+// one of which that is unknown.
+func TestChangeAfterAFailedLanding(t *testing.T) {
+	t.Parallel()
+	unknown := agency.Errorf(agency.CodeLandingOpen, "git does not answer")
+	for _, change := range []queuer.Change{queuer.Hold, queuer.Remove} {
+		r, q := newBench(t)
+		add(t, q, false, "one")
+		r.entries[0].State = agency.EntryLanding
+		ask := func() error {
+			_, err := q.Change(t.Context(), &queuer.ChangeRequest{Change: change, Runs: []string{"one"}})
+			return err
+		}
+		r.unsettled = unknown
+		if err := ask(); !agency.IsCode(err, agency.CodeLandingOpen) || r.entries[0].State != agency.EntryLanding {
+			t.Errorf("%s while it is unknown: %v, and it is %s", change, err, r.entries[0].State)
+		}
+		r.unsettled, r.landed = nil, &agency.Landing{ID: "l_1"}
+		if err := ask(); !agency.IsCode(err, agency.CodeInvalidState) || !strings.Contains(agency.AsError(err).Hint, "--undo l_1") {
+			t.Errorf("%s of what has landed: %v", change, err)
+		}
+		r.landed = nil
+		if err := ask(); err != nil || r.entries[0].State.Moving() {
+			t.Errorf("%s: %v, and it is %s", change, err, r.entries[0].State)
+		}
 	}
 }
 

@@ -42,7 +42,8 @@ func TestMenuQueues(t *testing.T) {
 	u.did("queue retry [r_2]", "queue hold [r_2]")
 	u.entries[0].State = agency.EntryLanding
 	u.types("l 1")
-	u.misses("hold it", "take it out", "try it again")
+	u.hears("2. hold it\n3. take it out")
+	u.misses("try it again")
 }
 
 // The inbox has the alerts and messages that wait for the user.

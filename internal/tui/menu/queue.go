@@ -51,12 +51,10 @@ func (m *Menu) entryActions(e *agency.QueueEntry, paused bool) []action {
 	if e.State.WithAgent() {
 		actions = append(actions, change("try it again", "retry", "is tried again", ""))
 	}
-	if e.State != agency.EntryLanding {
-		if !e.Held() {
-			actions = append(actions, change("hold it", "hold", "is held", ""))
-		}
-		actions = append(actions, change("take it out of the queue", "remove", "is out of the queue", "take %s out of the queue of "+e.Target+"?"))
+	if !e.Held() {
+		actions = append(actions, change("hold it", "hold", "is held", ""))
 	}
+	actions = append(actions, change("take it out of the queue", "remove", "is out of the queue", "take %s out of the queue of "+e.Target+"?"))
 	if paused {
 		return append(actions, m.pause(e, "let the whole queue of "+e.Target+" continue", true, "continues"))
 	}
