@@ -289,7 +289,9 @@ func TestSessionFailed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				p := w.play("night", "one", "two")
+				w.mu.Lock()
 				p.session.Dir = t.TempDir()
+				w.mu.Unlock()
 				if err := os.WriteFile(p.session.ReportPath(), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
