@@ -280,7 +280,7 @@ func removeHome(cfg *config.Config, u *uninstallation) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return agency.Errorf(agency.CodeInvalidPath, "read %s: %w", cfg.Home, command.RootCause(err))
 	}
-	folders := []string{"backups", "checks", "git", "landing", "locks", "logs", "runs", "sessions", "standby", "tmp", "worktrees"}
+	folders := []string{"backups", "checks", "git", "landing", "locks", "logs", "queues", "runs", "sessions", "standby", "tmp", "worktrees"}
 	for _, e := range entries {
 		name := e.Name()
 		if !slices.Contains(folders, name) && !strings.HasPrefix(name, "agency.db") && !strings.HasPrefix(name, "agencyd.") {
