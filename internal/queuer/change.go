@@ -208,7 +208,7 @@ func (q *Queuer) Change(ctx context.Context, req *ChangeRequest) ([]Item, error)
 }
 
 // change changes the newest entry of a run in a queue when nothing of that queue lands, and returns it.
-// The landing of an entry that is in the state landing even then was cut off or failed. The record of
+// The landing of an entry on which the queue works may have been cut off, or have failed. The record of
 // landings tells whether it moved the target; if not, the entry may be changed.
 func (q *Queuer) change(ctx context.Context, r *agency.Run, target string, kind Change) (*agency.QueueEntry, error) {
 	unlock, err := q.moves.Lock(ctx, moveKey(agency.QueueRef{Repo: r.Repo.Fingerprint, Target: target}))
@@ -220,7 +220,7 @@ func (q *Queuer) change(ctx context.Context, r *agency.Run, target string, kind 
 	if err != nil {
 		return nil, err
 	}
-	if e.State == agency.EntryLanding {
+	if e.State.Moving() {
 		landed, err := q.Lander.Landed(ctx, e.RunID, target, e.Source, e.AddedAt)
 		if err != nil {
 			return nil, err

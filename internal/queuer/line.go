@@ -112,6 +112,7 @@ func (l *line) step(ctx context.Context) (acted, empty bool, err error) {
 // look finds out what is known of the queue. It makes the commits of the first entries that can
 // land, enough for a batch, and of those whose conflict may be resolved by now.
 func (l *line) look(ctx context.Context) (*look, error) {
+	killpoint.At("queue.look")
 	seen := &look{links: map[int64]*lander.Link{}, runs: map[int64]*agency.Run{}}
 	var err error
 	if seen.entries, err = l.Store.QueueEntries(ctx, agency.QueueFilter{Repo: l.ref.Repo, Target: l.ref.Target, Open: true}); err != nil {

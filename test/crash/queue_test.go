@@ -2,6 +2,8 @@ package crash_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +53,57 @@ func TestQueue(t *testing.T) {
 				t.Errorf("after %s: %s\nthe log:\n%s", time.Since(begin), strings.Join(wrong, "\n"), w.log())
 			}
 		})
+	}
+}
+
+// stoppedPoints are the points at which the work of a run is in the branch, and its entry does not have
+// that yet.
+var stoppedPoints = []string{"land.moved", "land.merged", "queue.landed"}
+
+// After the daemon was killed while a run landed, a user who is faster than the queue's first look can
+// neither hold nor remove the run's entry, also when it waited for the checkout before.
+func TestQueueStopAfterALanding(t *testing.T) {
+	t.Parallel()
+	for _, point := range stoppedPoints {
+		if !whole && point != "land.moved" {
+			continue
+		}
+		for _, state := range []string{"landing", "ready"} {
+			t.Run(point+"/"+state, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.must("run", "--name", "one", "--headless", "--prompt", "write one.txt precious\ncommit one")
+				w.must("wait", "one")
+				if state == "ready" {
+					w.writeRepo("one.txt", "of the user\n")
+					w.must("queue", "add", "one")
+					w.await("the checkout to be in the way", func() bool {
+						return strings.Contains(w.must("queue", "show", "one", "--json"), `"state": "ready"`)
+					})
+					w.write("killpoint", point+" hold")
+					if err := os.Remove(filepath.Join(w.f.Repo, "one.txt")); err != nil {
+						t.Fatal(err)
+					}
+					w.awaitHit(point)
+				} else {
+					w.hold(point, "queue", "add", "one")
+				}
+				w.killDaemons()
+				w.awaitClient()
+				w.release()
+				w.hold("queue.look", "queue", "show", "one")
+				for _, change := range []string{"hold", "rm"} {
+					if r := w.f.Agency("queue", change, "one"); r.Exit == 0 || !strings.Contains(r.Stderr, "is in \"main\" already") {
+						t.Errorf("%s: exit %d: %s%s", change, r.Exit, r.Stdout, r.Stderr)
+					}
+				}
+				w.release()
+				w.await("the entry to land", func() bool { return strings.Contains(w.must("queue", "show", "one", "--json"), `"state": "landed"`) })
+				if wrong := append(w.rest(false), w.database()...); len(wrong) > 0 {
+					t.Errorf("%s\nthe log:\n%s", strings.Join(wrong, "\n"), w.log())
+				}
+			})
+		}
 	}
 }
 
