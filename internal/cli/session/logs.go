@@ -80,16 +80,17 @@ func (o *logsOptions) run(cmd *cobra.Command, args []string) error {
 // is the number of an event, up to which s includes all changes.
 func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string, follow bool) error {
 	agent, err := agentOf(s, id)
+	begun := false
 	if err == nil && follow {
 		if unstarted(agent) {
 			o.Chat("%s is %s; its log begins when it starts", id, agent.Status)
 		}
-		agent, err = o.startOfAgent(ctx, client, s, since, id)
-	}
-	if err != nil {
-		return err
+		agent, begun, err = o.startOfAgent(ctx, client, s, since, id)
 	}
 	switch {
+	case err != nil:
+		return err
+	case begun:
 	case unstarted(agent):
 		return agency.Errorf(agency.CodeInvalidState, "%s is %s and has not written anything", id, agent.Status).
 			WithHint("to wait for it: agency session logs %s %s -f", s.Session.ID, id)
@@ -102,23 +103,24 @@ func (o *logsOptions) logOfAgent(ctx context.Context, client *api.Client, s *api
 // unstarted reports whether an agent has no log yet, but may get one.
 func unstarted(agent *api.SessionAgent) bool { return agent.Run == "" && !agent.Status.Final() }
 
-// startOfAgent waits until an agent has a log, or has ended.
-func (o *logsOptions) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (*api.SessionAgent, error) {
+// startOfAgent waits until an agent has a log, or has ended, and reports whether it has one. The log
+// may be newer than what the agent's view shows of its run.
+func (o *logsOptions) startOfAgent(ctx context.Context, client *api.Client, s *api.ShowSessionResponse, since int64, id string) (agent *api.SessionAgent, begun bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes := o.changesOf(ctx, client, s, since)
 	for {
 		agent, err := agentOf(s, id)
 		if err != nil || agent.Status.Final() {
-			return agent, err
+			return agent, false, err
 		}
 		if log, err := openLog(ctx, client, agent, 0, false); err != nil {
-			return nil, err
+			return nil, false, err
 		} else if log != nil {
-			return agent, log.Close()
+			return agent, true, log.Close()
 		}
 		if err := changes.next(ctx, s, nil); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 }

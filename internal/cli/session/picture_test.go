@@ -326,7 +326,12 @@ func TestSessionLogs(t *testing.T) {
 	if exit := b.Run("session", "logs", "latest", "003"); exit != agency.ExitConflict || !strings.Contains(b.Err.String(), "to wait for it: agency session logs "+s.Session.Ref()+" 003 -f") {
 		t.Errorf("not begun: exit %d, %q", exit, b.Err.String())
 	}
-	s.Agents = append(s.Agents, undone)
+	starts := clitest.SomeAgent("005", 2, agency.AgentRunning)
+	starts.Run = "" // not made yet when the daemon answered; its log is there a moment later
+	s.Agents = append(s.Agents, starts, undone)
+	if exit := b.Run("session", "logs", "latest", "005", "-f"); exit != agency.ExitOK || b.Out.Len() == 0 {
+		t.Errorf("begins: exit %d, %q%q", exit, b.Out.String(), b.Err.String())
+	}
 	if exit := b.Run("session", "logs", "latest", "004"); exit != agency.ExitConflict || !strings.Contains(b.Err.String(), "004 never started: runner was not found") {
 		t.Errorf("never started: exit %d, %q", exit, b.Err.String())
 	}
