@@ -132,6 +132,7 @@ func (l *line) look(ctx context.Context) (*look, error) {
 		e := &seen.entries[i]
 		l.runs = append(l.runs, e.RunID)
 		if e.Held() {
+			l.lookAtHeld(ctx, seen, e)
 			continue
 		}
 		r, err := l.Runs.Resolve(ctx, string(e.RunID))
@@ -168,6 +169,15 @@ func (l *line) look(ctx context.Context) (*look, error) {
 		return nil, err
 	}
 	return seen, nil
+}
+
+// lookAtHeld finds out whether the user has landed a held entry. Nothing waits for that, so after an
+// error the next look asks again.
+func (l *line) lookAtHeld(ctx context.Context, seen *look, e *agency.QueueEntry) {
+	landed, err := l.Lander.Landed(ctx, e.RunID, l.ref.Target, e.Source, e.AddedAt)
+	if err == nil && landed != nil {
+		seen.facts.Entries[e.Seq] = queue.Fact{Obstacle: queue.Present, Source: e.Source, Landing: landed.ID}
+	}
 }
 
 // assess finds out what would land of the entries that are tried, and what is known of their
