@@ -26,16 +26,17 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 	if err != nil {
 		return "", "", err
 	}
-	id := agency.NewRunID(e.ChangedAt, idBytes(e))
-	begun, err := l.Runs.Resolve(ctx, string(id))
-	if agency.IsCode(err, agency.CodeRunNotFound) {
+	id, begun, err := l.successor(ctx, e)
+	switch {
+	case agency.IsCode(err, agency.CodeRunNotFound):
 		begun, err = l.Begin(ctx, &Beginning{
 			ID: id, After: r, From: source, Env: env,
 			Prompt: "# Finish the work of " + r.Ref() + ", with which your branch begins\n\n" + t.text,
 		})
-	}
-	if err == nil && begun.RemovedAt != nil {
+	case err == nil && begun.RemovedAt != nil:
 		err = agency.Errorf(agency.CodeInvalidState, "%s is removed, too", begun.Ref())
+	case err == nil && begun.Attempt.State == agency.Queued:
+		return "", "", agency.Errorf(agency.CodeInvalidState, "the start of %s has neither ended nor been undone yet", begun.Ref())
 	}
 	if err != nil {
 		return agency.AskedUser, "it is removed, and no other run continues its work: " + agency.AsError(err).Message + "; " + t.byHand + " on its branch " + r.Branch, ctx.Err()
@@ -50,9 +51,21 @@ func (l *line) fixUp(ctx context.Context, e *agency.QueueEntry, r *agency.Run, s
 	return agency.AskedRun, "it is removed; a new run continues its work: agency queue explain " + begun.Ref(), err
 }
 
+// successor returns the run that continues the work of an entry, or E_RUN_NOT_FOUND, and its id. It
+// passes over runs whose creation was cut off by a crash and undone.
+func (l *line) successor(ctx context.Context, e *agency.QueueEntry) (agency.RunID, *agency.Run, error) {
+	for try := 0; ; try++ {
+		id := agency.NewRunID(e.ChangedAt, idBytes(e, try))
+		r, err := l.Runs.Resolve(ctx, string(id))
+		if err != nil || r.RemovedAt == nil || r.Attempt.Number > 1 || r.Attempt.EndedBy != agency.EndedByStartFailed {
+			return id, r, err
+		}
+	}
+}
+
 // idBytes returns the random part of the id of the run that continues the work of an entry. Each
-// round has its own run.
-func idBytes(e *agency.QueueEntry) [10]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", e.Repo, e.RunID, e.Seq, e.Rounds))
+// round and each try has its own run.
+func idBytes(e *agency.QueueEntry, try int) [10]byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d", e.Repo, e.RunID, e.Seq, e.Rounds, try))
 	return [10]byte(sum[:10])
 }
