@@ -20,8 +20,8 @@ import (
 func NewWatchdog(d *command.Deps) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use: "watchdog", Short: "Show the watchdog's view of a run, and wake agents by a timer", GroupID: "maintain",
-		Long: `The watchdog is part of the daemon. It checks every worker and alerts once
-for each episode that needs action.
+		Long: `The watchdog is part of the daemon. It checks every worker and opens one
+alert for each episode that needs action.
 
 Its timers are for agents that watch or orchestrate others: a timer types a message into a run
 repeatedly, but only while the run is idle. docs/watchdog.md describes the rules.`,
@@ -80,8 +80,8 @@ func newWatchdogStart(d *command.Deps) *cobra.Command {
 		Short: "Type a message into a run repeatedly, whenever it is idle",
 		Long: `Starts a timer. When its interval has passed and the run is idle (its turn ended
 and it asks nothing), agency types the message into it; while the run works, asks something, or a
-user types in it, the timer waits for the next interval. A timer outlives the daemon, ends with the
-attempt of the run, and replaces another timer of the same name.`,
+user types in it, the timer waits for the next interval. A timer outlives the daemon and a restart
+of the run, stops when the run ends, and replaces another timer of the same name.`,
 		Example: "  agency watchdog start --run boss --interval 30 --message check\n  agency watchdog start --run boss --name hourly --interval 3600 --message check",
 		Args:    command.Takes(),
 	}, o.run)

@@ -33,8 +33,8 @@ func NewTUI(d *command.Deps) *cobra.Command {
 		Short:   "Show all runs on the whole terminal, and act on them with keys",
 		GroupID: "inspect",
 		Long: `Shows all runs, those that need you first, beside the live terminal of one of
-them. A key does what a command does: a and r answer a permission, i replies, enter attaches and
-tmux's detach comes back, w goes to the next run that needs you. ? shows all keys, and q quits; the
+them. A key does what a command does: a and r answer a permission, i replies, enter attaches (tmux's
+detach key returns), and w goes to the next run that needs you. ? shows all keys, and q quits; the
 runs continue. On a terminal, agency alone does the same.
 
 The terminal of a run keeps its size. NO_COLOR=1 turns colours off. With --plain, for screen readers

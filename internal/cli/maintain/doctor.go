@@ -25,8 +25,9 @@ func NewDoctor(d *command.Deps) *cobra.Command {
 		Long: `Checks git, tmux, the runners, the configuration, the data root and the daemon,
 and lists what belongs to no run. It changes nothing.
 
-With --sandbox it only tries to get out of the sandboxes of agents, at files,
-sockets and a process of its own, and prints what they refused.`,
+With --sandbox it does only this: it starts each sandbox that works here, tries
+from inside to reach files, sockets and a process that it made, and prints what
+was refused.`,
 		Example: "  agency doctor\n  agency doctor --sandbox",
 		Args:    command.Takes(),
 	}, func(cmd *cobra.Command, _ []string) error {

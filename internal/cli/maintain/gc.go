@@ -37,8 +37,8 @@ func NewCollect(d *command.Deps) *cobra.Command {
 		Long: `Lists the ended runs that are not removed yet, what prevents the removal of each,
 and the disk space of its worktree. A run is removable when its worktree is clean and its commits
 are on another branch; agency keeps anything live, dirty, unmerged or unknown. It removes nothing
-without --apply, which also removes the worktrees that agency made ahead of runs, and the logs of
-checks that are as old and that no run shows.`,
+without --apply, which also removes the worktrees that agency made ahead of runs, and logs of checks
+that are older than --older-than, unless a run still shows their verdict.`,
 		Example: `  agency gc
   agency gc --older-than 24h --state completed --apply`,
 		Args: command.Takes(),

@@ -56,7 +56,7 @@ func (o *answerOptions) allowHost(ctx context.Context, args []string) error {
 		}
 		_, _ = fmt.Fprintln(w)
 		if !resp.Reached {
-			o.Chat("no agent has it yet: one that begins or comes back gets it")
+			o.Chat("no running agent has it yet; the next attempt of a run gets it")
 		}
 	})
 }

@@ -18,9 +18,9 @@ func NewInterrupt(d *command.Deps) *cobra.Command {
 		Short:   "End what a run's agent does now; the agent stays",
 		GroupID: "run",
 		Long: `Ends the turn of an agent in the mode protocol (agency run --mode protocol).
-agency withdraws what the agent asked, and the agent waits for the next message. If it got messages
-before that it has not begun with, it begins with these at once: the command prints how many. In the
-other modes, use the agent's own key (agency attach) or agency stop.`,
+agency withdraws what the agent asked, and the agent waits for the next message. If earlier messages
+wait for the agent, it begins with these at once, and the command prints how many. In the other
+modes, use the agent's own key (agency attach) or agency stop.`,
 		Example: "  agency interrupt fix-login",
 		Args:    command.Takes("RUN"),
 	}, func(cmd *cobra.Command, args []string) error {

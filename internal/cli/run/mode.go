@@ -41,8 +41,8 @@ you give a prompt. It has the permissions of its first start.
 
 By default the command waits until the agent is at rest. It refuses while the agent asks something or
 has tasks in the background; with --when now, these and its turn are lost. When the agent cannot continue
-its conversation, the command fails with E_CONVERSATION_LOST. With --attempt, it continues that of an
-earlier attempt, such as the one from before that.
+its conversation, the command fails with E_CONVERSATION_LOST. With --attempt N, it returns to the
+conversation of attempt N, for example after that error.
 
 The agent gets the environment of this command, as with agency resume: give the variables of
 agency run --env again.`,
@@ -56,7 +56,7 @@ agency run --env again.`,
 	f.StringVar(&o.when, "when", "idle", "end the agent when it is `idle`, or now")
 	f.StringVar(&o.prompt, "prompt", "", "give a new task as `TEXT`")
 	f.IntVar(&o.attempt, "attempt", 0, "continue the conversation of attempt `N` (default: the newest)")
-	f.BoolVar(&o.force, "force", false, "do it although the configuration of the runner changed")
+	f.BoolVar(&o.force, "force", false, "do it even if the configuration of the runner changed")
 	f.StringArrayVar(&o.env, "env", nil, "set `NAME=VALUE` for the runner, or NAME with its value here (repeatable)")
 	complete.Values(cmd, "when", "idle", "now")
 	_ = cmd.RegisterFlagCompletionFunc("attempt", complete.Attempts(d))

@@ -110,9 +110,9 @@ func NewUnsend(d *command.Deps) *cobra.Command {
 		Use:     "unsend RUN [ID]",
 		Short:   "Take back a message with which an agent has not begun",
 		GroupID: "run",
-		Long: `Takes back a message that the agent of a run has, and has not begun with, by the agent's own
-protocol (agency run --mode protocol). agency show lists these messages with their ids; the beginning
-of an ID is enough, and where there is one message, none is needed. Claude Code alone can do it.`,
+		Long: `Takes back a message that the agent of a run has got and has not begun with, by the agent's own
+protocol (agency run --mode protocol). Only Claude Code supports this. agency show lists these
+messages with their ids. The beginning of an ID is enough; with only one message you need no ID.`,
 		Example: "  agency unsend fix-login",
 		Args:    oneOrBoth("RUN", "ID"),
 	}, func(cmd *cobra.Command, args []string) error {

@@ -43,7 +43,7 @@ session continues with the plan as it was. A new plan runs in a new session: age
 		Example: "  agency session resume active\n  agency session resume active --plan-changed ok",
 		Args:    command.Takes("SESSION"),
 	}, o.run)
-	addPlanChanged(cmd, &o.changed, "`ok`: continue with the plan as it was at the start, although its files changed", planAsItWas)
+	addPlanChanged(cmd, &o.changed, "`ok`: continue with the plan as it was at the start, even if its files changed", planAsItWas)
 	cmd.ValidArgsFunction = complete.Sessions(d)
 	return cmd
 }
