@@ -1,6 +1,10 @@
 package api
 
-import "agency"
+import (
+	"time"
+
+	"agency"
+)
 
 // VerifyRunRequest runs the checks of a branch on the work of a run.
 type VerifyRunRequest struct {
@@ -15,6 +19,11 @@ type VerifyRunRequest struct {
 	Env     agency.Environ `json:"env,omitempty"`      // the caller's environment, for the checks
 	Config  string         `json:"config,omitempty"`   // the caller's configuration file; empty means the default one
 }
+
+// A verification has no time limit of its own: each check has one, and may be repeated.
+func (r VerifyRunRequest) time() time.Duration { return 0 }
+
+func (r VerifyRunRequest) after(time.Duration) any { return r }
 
 // VerifyRunResponse holds the verdicts.
 type VerifyRunResponse struct {

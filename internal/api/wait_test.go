@@ -270,6 +270,23 @@ func TestCallOfASuspendedDaemon(t *testing.T) {
 	})
 }
 
+// Checks may run for as long as their own limits allow.
+func TestVerifyForHours(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := bubble(t, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(25 * time.Hour):
+				reply(w, map[string]any{}, nil)
+			case <-r.Context().Done():
+			}
+		}, nil)
+		if _, err := api.Call(t.Context(), c, api.VerifyRun, api.VerifyRunRequest{Run: "r_1"}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // An operation that has git look at files may take minutes.
 func TestCallOfGit(t *testing.T) {
 	t.Parallel()
