@@ -75,8 +75,8 @@ func (s *wrappers) serve(w http.ResponseWriter, r *http.Request) {
 	go s.hear(ctx, link, hello.RunID, hello.Attempt)
 }
 
-// greet reads a wrapper's identity and checks that the wrapper belongs to its attempt. If it does
-// not, it is refused for good.
+// greet reads a wrapper's identity and checks that the wrapper belongs to its attempt. If the record
+// has another or a later attempt, or the end of this one, the wrapper is refused for good.
 func (s *wrappers) greet(ctx context.Context, link *runner.Link) (agency.WrapperHello, error) {
 	hello, err := link.Hello(ctx)
 	if err != nil {
@@ -90,8 +90,9 @@ func (s *wrappers) greet(ctx context.Context, link *runner.Link) (agency.Wrapper
 		return hello, nil
 	}
 	s.refusals.warn(s.log, time.Now(), "refuse wrapper", "run", hello.RunID, "attempt", hello.Attempt, "err", err)
-	// Any other error is not the wrapper's fault, so it may connect again.
-	if agency.IsCode(err, agency.CodePermissionDenied) || agency.IsCode(err, agency.CodeRunNotFound) {
+	// After any other error the wrapper may connect again: even a run that the record does not know
+	// may come back, when the user rebuilds a database that was restored from an older backup.
+	if agency.IsCode(err, agency.CodePermissionDenied) {
 		if err := link.Refuse(err); err != nil {
 			s.log.Debug("refuse wrapper", "run", hello.RunID, "err", err)
 		}

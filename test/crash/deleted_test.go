@@ -330,3 +330,26 @@ func TestRebuildAfterRestore(t *testing.T) {
 	}
 	w.calm(false)
 }
+
+// A wrapper that meets a daemon which does not know its run, because a backup was restored, connects
+// again when a rebuild has brought the run back.
+func TestRebuildAfterADaemonWithoutTheRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	backup := w.path("backup.db")
+	w.must("db", "backup", backup)
+	w.must("run", "--name", "target", "--prompt", asks)
+	run := w.newest()
+	w.must("daemon", "stop")
+	w.must("db", "restore", backup)
+	w.must("ls")
+	w.await("the daemon's refusal", func() bool {
+		log, err := os.ReadFile(filepath.Join(w.f.Data, "logs", "agencyd.log"))
+		return err == nil && strings.Contains(string(log), `msg="refuse wrapper" run=`+run)
+	})
+	w.must("daemon", "stop")
+	t.Log(w.must("db", "rebuild"))
+	w.must("send", "target", "go on")
+	w.must("wait", "target")
+	w.calm(false)
+}
