@@ -62,7 +62,8 @@ type uninstallation struct {
 	Repos    []api.LeftRepo `json:"repos"` // with the work that stays in them
 	Stays    []string       `json:"stays"` // what agency does not remove, in words
 
-	service *service // nil when none is installed
+	service  *service // nil when none is installed
+	recorded bool     // whether the daemon lists the runs, sessions and repositories
 }
 
 func (o *uninstallOptions) run(cmd *cobra.Command, _ []string) error {
@@ -131,10 +132,12 @@ func checkHome(home, user string) error {
 // look returns what there is to remove.
 func (o *uninstallOptions) look(ctx context.Context, cfg *config.Config) (*uninstallation, error) {
 	u := &uninstallation{Runs: []string{}, Live: []string{}, Sessions: []string{}, Home: cfg.Home, Files: []string{}, Repos: []api.LeftRepo{}, Stays: []string{}}
-	if _, err := os.Lstat(filepath.Join(cfg.Home, "agency.db")); err == nil {
-		if err := o.lookAtRecord(ctx, u); err != nil {
-			return nil, err
-		}
+	var err error
+	if u.recorded, err = hasRecord(cfg.Home); err == nil && u.recorded {
+		err = o.lookAtRecord(ctx, u)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if o.ConfigPath == "" && cfg.Exists {
 		u.Files = append(u.Files, cfg.Path)
@@ -154,6 +157,25 @@ func (o *uninstallOptions) look(ctx context.Context, cfg *config.Config) (*unins
 		u.Stays = append(u.Stays, stays)
 	}
 	return u, nil
+}
+
+// hasRecord reports whether a data root has a record, or run directories. With run directories but
+// without a record, the daemon does not start: its error names the way to get the record back.
+func hasRecord(home string) (bool, error) {
+	path := filepath.Join(home, "agency.db")
+	_, err := os.Lstat(path)
+	if err == nil {
+		return true, nil
+	}
+	var runs []fs.DirEntry
+	if errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Join(home, "runs")
+		runs, err = os.ReadDir(path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, agency.Errorf(agency.CodeInvalidPath, "read %s: %w", path, command.RootCause(err))
+	}
+	return len(runs) > 0, nil
 }
 
 // lookAtRecord adds the runs, sessions and repositories that the daemon knows.
@@ -210,14 +232,14 @@ func installed(exe string) (files []string, stays string) {
 // remove removes what look found. If something in runs or repositories cannot be removed, it stops
 // while the record is still complete.
 func (o *uninstallOptions) remove(ctx context.Context, cfg *config.Config, u *uninstallation) error {
-	if _, err := os.Lstat(filepath.Join(cfg.Home, "agency.db")); err == nil {
+	if u.recorded {
 		if err := o.removeRecord(ctx, u); err != nil {
 			return err
 		}
-		if left, _ := filepath.Glob(filepath.Join(cfg.Home, "worktrees", "*", "*")); len(left) > 0 { // the pattern is valid
-			return agency.Errorf(agency.CodeInvalidState, "%s belongs to no run, and may hold work", left[0]).
-				WithHint("move it away or remove it, and try again; agency doctor shows more")
-		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(cfg.Home, "worktrees", "*", "*")); len(left) > 0 { // the pattern is valid
+		return agency.Errorf(agency.CodeInvalidState, "%s belongs to no run, and may hold work", left[0]).
+			WithHint("move it away or remove it, and try again; agency doctor shows more")
 	}
 	if u.service != nil {
 		if _, err := u.service.uninstall(ctx, o.Deps); err != nil {
@@ -274,14 +296,15 @@ func (o *uninstallOptions) removeRecord(ctx context.Context, u *uninstallation) 
 	return err
 }
 
-// removeHome removes the data root, except what agency did not write.
+// removeHome removes the data root, except what agency did not write. The record, agency.db, is the
+// first in the alphabet and goes last: after a failure, the next uninstall still knows the runs.
 func removeHome(cfg *config.Config, u *uninstallation) error {
 	entries, err := os.ReadDir(cfg.Home)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return agency.Errorf(agency.CodeInvalidPath, "read %s: %w", cfg.Home, command.RootCause(err))
 	}
 	folders := []string{"backups", "checks", "git", "landing", "locks", "logs", "queues", "runs", "sessions", "standby", "tmp", "worktrees"}
-	for _, e := range entries {
+	for _, e := range slices.Backward(entries) {
 		name := e.Name()
 		if !slices.Contains(folders, name) && !strings.HasPrefix(name, "agency.db") && !strings.HasPrefix(name, "agencyd.") {
 			u.Stays = append(u.Stays, filepath.Join(cfg.Home, name)+", which agency did not write")
