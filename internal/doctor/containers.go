@@ -13,7 +13,7 @@ import (
 
 // containers finds containers of attempts that are over, of runs that the record does not know, and
 // of data roots that are gone. Containers of other data roots belong to their daemons.
-func (d *Doctor) containers(ctx context.Context, env agency.Environ, runs []agency.Run, orphan func(kind, place, fix string)) {
+func (d *Doctor) containers(ctx context.Context, env agency.Environ, runs []agency.Run, lost map[string]agency.Run, orphan func(kind, place, fix string)) {
 	byID := make(map[agency.RunID]*agency.Run, len(runs))
 	for i := range runs {
 		byID[runs[i].ID] = &runs[i]
@@ -23,11 +23,15 @@ func (d *Doctor) containers(ctx context.Context, env agency.Environ, runs []agen
 	for _, c := range found {
 		remove := fmt.Sprintf("docker -H unix://%s rm -f %s", plain.ShellWord(c.Engine), plain.ShellWord(c.Name))
 		r := byID[c.Run]
+		_, isLost := lost[string(c.Run)]
 		switch {
 		case c.Home != home:
 			if _, err := os.Lstat(c.Home); errors.Is(err, fs.ErrNotExist) {
 				orphan("container", fmt.Sprintf("%s, of the data root %s, which is gone", c.Name, plain.OneLine(c.Home)), remove)
 			}
+		case isLost:
+		case r != nil && c.Attempt > r.Attempt.Number:
+			orphan("container", fmt.Sprintf("%s, of attempt %d of %s, which the record does not know", c.Name, c.Attempt, r.Ref()), rebuild)
 		case r == nil:
 			orphan("container", c.Name+", of a run that the record does not know", remove)
 		case d.over(r, c.Attempt):

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -28,6 +29,8 @@ type machine struct {
 	room     error
 	state    api.DaemonConfig
 	standbys []agency.Standby
+	broken   error // of git in a repository
+	boxes    []agency.Container
 }
 
 func (m *machine) Version(context.Context) (string, error) { return "1.0", nil }
@@ -55,7 +58,9 @@ func (m *machine) Runs(context.Context, agency.Filter) ([]agency.Run, error) { r
 
 func (m *machine) Branches(context.Context, agency.Repo, string) ([]string, error) { return nil, nil }
 
-func (m *machine) Worktree(context.Context, agency.Repo, string) (string, error) { return "", nil }
+func (m *machine) Worktree(context.Context, agency.Repo, string) (string, error) {
+	return "", m.broken
+}
 
 func (m *machine) Events(context.Context, int64, agency.RunID, int) ([]agency.Event, error) {
 	return nil, nil
@@ -76,7 +81,7 @@ func (m *machine) look(t *testing.T) string {
 		Daemon:  doctor.Daemon{Version: "1", Started: time.Now(), Config: cfg}, Active: active,
 		State: func() api.DaemonConfig { return m.state }, Room: func() error { return m.room },
 		Standbys:   func() []agency.Standby { return m.standbys },
-		Sandbox:    outcomes{},
+		Sandbox:    engine{found: m.boxes},
 		StaleFiles: func() map[agency.SessionID]string { return nil },
 		Serving:    runner.Serving{Lock: filepath.Join(m.home, "agencyd.lock")}, Now: time.Now, Elapsed: time.Since,
 	}}
@@ -121,6 +126,60 @@ func TestOrphans(t *testing.T) {
 	}
 	if strings.Contains(found, "another_data_root") || strings.Contains(found, "mine") || strings.Contains(found, "r_ahead") || strings.Contains(found, "r_taken |") {
 		t.Errorf("it finds what belongs to others:\n%s", found)
+	}
+}
+
+// A run that only its folder records may be live, as may an attempt that is newer than the record: the
+// doctor names each once, with the command that brings it back, and none that removes something of it.
+func TestLostRun(t *testing.T) {
+	t.Parallel()
+	m := &machine{home: t.TempDir()}
+	folder, worktree := filepath.Join(m.home, "runs", "r_lost"), filepath.Join(m.home, "worktrees", "f", "r_ahead")
+	for _, dir := range []string{folder, worktree} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta, err := json.Marshal(agency.Run{
+		ID: "r_lost", Repo: agency.Repo{Fingerprint: "f"}, Worktree: worktree, Attempt: agency.Attempt{Number: 1, State: agency.Running},
+	})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "meta.json"), meta, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.sessions = []string{agency.SessionPrefix + "r_lost"}
+	m.runs = []agency.Run{{ID: "r_run", Name: "run", Attempt: agency.Attempt{Number: 1, State: agency.Killed}}}
+	m.boxes = []agency.Container{{Run: "r_lost", Attempt: 1, Home: m.home, Name: "box"}, {Run: "r_run", Attempt: 2, Home: m.home, Name: "later"}}
+	found := m.look(t)
+	for _, want := range []string{
+		"orphan run directory | " + folder + ", of a run that the record does not know | agency daemon stop && agency db rebuild",
+		"orphan container | later, of attempt 2 of run, which the record does not know | agency daemon stop && agency db rebuild",
+	} {
+		if strings.Count(found, "orphan") != 2 || !strings.Contains(found, want) {
+			t.Errorf("it does not find just %q:\n%s", want, found)
+		}
+	}
+}
+
+// While git fails in a repository, a worktree may belong to it: the doctor names no command that removes
+// the worktree. A repository that is gone has no worktrees.
+func TestOrphanWorktreeOfABrokenRepository(t *testing.T) {
+	t.Parallel()
+	m := &machine{home: t.TempDir(), broken: errors.New("bad config")}
+	worktree := filepath.Join(m.home, "worktrees", "f", "r_lost")
+	if err := os.MkdirAll(worktree, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for common, want := range map[string]string{
+		m.home:                        "mend what this prints: git -C /repo worktree list; then: agency doctor",
+		filepath.Join(m.home, "gone"): "rm -r -- " + worktree,
+	} {
+		m.runs = []agency.Run{{ID: "r_run", Repo: agency.Repo{Root: "/repo", CommonDir: common}, Worktree: filepath.Join(m.home, "r_run")}}
+		if found := m.look(t); !strings.Contains(found, "orphan worktree | "+worktree+" | "+want) {
+			t.Errorf("with %s: it does not find %q in:\n%s", common, want, found)
+		}
 	}
 }
 

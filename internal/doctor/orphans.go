@@ -31,17 +31,18 @@ func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, 
 		known[string(runs[i].ID)] = true
 		present[string(runs[i].ID)] = runs[i].RemovedAt == nil
 	}
+	lost := d.lostRuns(known)
 	checks := []api.Check{}
 	orphan := func(kind, place, fix string) {
 		checks = append(checks, api.Check{Name: "orphan " + kind, Level: levelWarning, Text: place, Fix: fix})
 	}
-	if err := d.orphanSessions(ctx, known, present, orphan); err != nil {
+	if err := d.orphanSessions(ctx, known, present, lost, orphan); err != nil {
 		checks = append(checks, failed("tmux sessions", err))
 	}
-	d.orphanWorktrees(ctx, runs, orphan)
-	d.orphanBranches(ctx, runs, orphan)
-	d.orphanFolders(known, orphan)
-	d.containers(ctx, env, runs, orphan)
+	d.orphanWorktrees(ctx, runs, lost, orphan)
+	d.orphanBranches(ctx, append(slices.Collect(maps.Values(lost)), runs...), orphan)
+	d.orphanFolders(known, lost, orphan)
+	d.containers(ctx, env, runs, lost, orphan)
 	processes, notes := d.checkProcesses(runs)
 	if checks = append(checks, processes...); len(checks) == 0 {
 		checks = append(checks, api.Check{Name: "orphans", Level: levelOK, Text: "none"})
@@ -49,8 +50,28 @@ func (d *Doctor) orphans(ctx context.Context, env agency.Environ) ([]api.Check, 
 	return append(checks, notes...), nil
 }
 
-// orphanSessions finds sessions of runs that are removed, or that only have a folder.
-func (d *Doctor) orphanSessions(ctx context.Context, known, present map[string]bool, orphan func(kind, place, fix string)) error {
+// rebuild is the fix for what the record does not know, as after a restore of an older backup.
+const rebuild = "agency daemon stop && agency db rebuild"
+
+// lostRuns returns the runs that only their folders record, by id. They may be live, so the doctor
+// names no command that removes their sessions, worktrees, branches or containers: the fix for the
+// folder brings them back.
+func (d *Doctor) lostRuns(known map[string]bool) map[string]agency.Run {
+	lost := map[string]agency.Run{}
+	dirs, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "runs", "*"))
+	for _, dir := range dirs {
+		if id := filepath.Base(dir); !known[id] {
+			if r, err := recovery.ReadRun(dir); err == nil {
+				lost[id] = *r
+			}
+		}
+	}
+	return lost
+}
+
+// orphanSessions finds sessions of runs that are removed, or that only have a folder without the record
+// of a run.
+func (d *Doctor) orphanSessions(ctx context.Context, known, present map[string]bool, lost map[string]agency.Run, orphan func(kind, place, fix string)) error {
 	sessions, err := d.Tmux.Sessions(ctx)
 	if agency.IsCode(err, agency.CodeTmuxNotFound) {
 		return nil
@@ -59,7 +80,8 @@ func (d *Doctor) orphanSessions(ctx context.Context, known, present map[string]b
 		id := strings.TrimPrefix(name, agency.SessionPrefix)
 		_, err := os.Lstat(filepath.Join(d.Daemon.Config.Home, "runs", id))
 		// Other data roots may share the tmux server: their sessions are not this one's.
-		if ours := known[id] || err == nil; ours && !present[id] {
+		_, isLost := lost[id]
+		if ours := known[id] || err == nil; ours && !present[id] && !isLost {
 			orphan("session", name, tmuxCommand(d.Daemon.Config.Tmux.Socket)+" kill-session -t ="+name)
 		}
 	}
@@ -68,17 +90,21 @@ func (d *Doctor) orphanSessions(ctx context.Context, known, present map[string]b
 
 // orphanWorktrees finds worktrees that belong to no run, and what an interrupted removal left of
 // one.
-func (d *Doctor) orphanWorktrees(ctx context.Context, runs []agency.Run, orphan func(kind, place, fix string)) {
+func (d *Doctor) orphanWorktrees(ctx context.Context, runs []agency.Run, lost map[string]agency.Run, orphan func(kind, place, fix string)) {
 	worktreeOf := map[string]*agency.Run{} // by the name of the folder
 	for i := range runs {
 		worktreeOf[filepath.Base(runs[i].Worktree)] = &runs[i]
+	}
+	ofLost := map[string]bool{}
+	for _, r := range lost {
+		ofLost[filepath.Base(r.Worktree)] = true
 	}
 	worktrees, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "worktrees", "*", "*"))
 	standbys := d.Standbys()
 	for _, path := range worktrees {
 		name, rest, _ := strings.Cut(filepath.Base(path), ".")
 		switch r := worktreeOf[name]; {
-		case slices.ContainsFunc(standbys, func(s agency.Standby) bool { return s.ID == name }):
+		case slices.ContainsFunc(standbys, func(s agency.Standby) bool { return s.ID == name }), ofLost[name]:
 		case r == nil:
 			orphan("worktree", path, d.removing(ctx, runs, path))
 		case r.RemovedAt != nil || rest != "":
@@ -97,34 +123,41 @@ func (d *Doctor) orphanWorktrees(ctx context.Context, runs []agency.Run, orphan 
 }
 
 // orphanFolders finds folders of runs that the record does not know.
-func (d *Doctor) orphanFolders(known map[string]bool, orphan func(kind, place, fix string)) {
+func (d *Doctor) orphanFolders(known map[string]bool, lost map[string]agency.Run, orphan func(kind, place, fix string)) {
 	dirs, _ := filepath.Glob(filepath.Join(d.Daemon.Config.Home, "runs", "*"))
 	for _, path := range dirs {
-		if known[filepath.Base(path)] {
-			continue
+		id := filepath.Base(path)
+		if _, isLost := lost[id]; isLost {
+			orphan("run directory", path+", of a run that the record does not know", rebuild)
+		} else if !known[id] {
+			orphan("run directory", path, "rm -r -- "+plain.ShellWord(path))
 		}
-		fix := "rm -r -- " + plain.ShellWord(path)
-		if recovery.IsRun(path) { // as after a restore of a backup that is older than the run
-			fix = "agency daemon stop && agency db rebuild"
-		}
-		orphan("run directory", path, fix)
 	}
 }
 
 // removing returns the command that removes a worktree which belongs to no run. Git refuses when
 // the worktree holds work. The command names the repository that knows the worktree, since an agent
-// can change where the worktree's own .git points.
+// can change where the worktree's own .git points. While git fails in a repository, the worktree may
+// belong to it, and there is no such command.
 func (d *Doctor) removing(ctx context.Context, runs []agency.Run, path string) string {
-	asked := map[string]bool{}
+	asked, failing := map[string]bool{}, ""
 	for i := range runs {
 		repo := runs[i].Repo
 		if asked[repo.CommonDir] {
 			continue
 		}
 		asked[repo.CommonDir] = true
-		if at, err := d.Git.Worktree(ctx, repo, path); err == nil && at == path {
-			return "git -C " + plain.ShellWord(repo.Root) + " worktree remove -- " + plain.ShellWord(path)
+		git := "git -C " + plain.ShellWord(repo.Root) + " worktree "
+		at, err := d.Git.Worktree(ctx, repo, path)
+		if err == nil && at == path {
+			return git + "remove -- " + plain.ShellWord(path)
 		}
+		if _, gone := os.Lstat(repo.CommonDir); err != nil && !errors.Is(gone, fs.ErrNotExist) {
+			failing = git + "list"
+		}
+	}
+	if failing != "" {
+		return "mend what this prints: " + failing + "; then: agency doctor"
 	}
 	return "rm -r -- " + plain.ShellWord(path)
 }

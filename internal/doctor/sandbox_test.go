@@ -28,6 +28,17 @@ func (outcomes) Containers(context.Context, agency.Environ, string) (found, away
 	return nil, nil
 }
 
+// engine is a machine whose engine has containers.
+type engine struct {
+	outcomes
+
+	found []agency.Container
+}
+
+func (e engine) Containers(context.Context, agency.Environ, string) (found, away []agency.Container) {
+	return e.found, nil
+}
+
 // A way that a sandbox is to refuse and does not is a finding; one that it leaves open is none.
 func TestOpenWayOutIsFound(t *testing.T) {
 	t.Parallel()

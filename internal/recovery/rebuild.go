@@ -99,10 +99,13 @@ func (d Database) rebuildInto(ctx context.Context, path string, repos Repos, don
 	return store.Check(ctx)
 }
 
-// IsRun reports whether a folder holds the record of a run, from which Rebuild can add it.
-func IsRun(dir string) bool {
-	_, err := readRunFolder(dir)
-	return err == nil
+// ReadRun returns the run that a folder records, and that Rebuild can add.
+func ReadRun(dir string) (*agency.Run, error) {
+	found, err := readRunFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	return found.Run, nil
 }
 
 // readRunFolder reads what the folder of a run records: the newest copy of the run's record, its
