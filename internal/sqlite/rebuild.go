@@ -26,10 +26,10 @@ const (
 	RunKnown   = "known" // what the store has is as new
 )
 
-// Rebuild adds what a run's folder holds to the store, unless the store is newer. Facts that only
-// the store has, such as its agent's report, stay. A name, a branch or a handle that another run
-// has by now is refused as by CreateRun, and an invalid run is E_SPEC_INVALID; any other error is
-// not about the run.
+// Rebuild adds what a run's folder holds to the store, unless the store is newer. A store that lacks
+// an attempt is not newer, whatever it recorded last. Facts that only the store has, such as its
+// agent's report, stay. A name, a branch or a handle that another run has by now is refused as by
+// CreateRun, and an invalid run is E_SPEC_INVALID; any other error is not about the run.
 func (s *runs) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 	err = s.db.write(ctx, "rebuild run in", func(tx *transaction) error {
 		stored, err := readRun(ctx, tx.StmtContext(ctx, s.db.writerRun), f.Run.ID)
@@ -38,7 +38,7 @@ func (s *runs) Rebuild(ctx context.Context, f *Found) (did string, err error) {
 			did, err = RunAdded, tx.addFound(ctx, f)
 		case err != nil:
 			return err
-		case !f.Run.UpdatedAt.After(stored.UpdatedAt):
+		case f.Run.Attempt.Number <= stored.Attempt.Number && !f.Run.UpdatedAt.After(stored.UpdatedAt):
 			did = RunKnown
 			return nil
 		default:

@@ -353,3 +353,24 @@ func TestRebuildAfterADaemonWithoutTheRun(t *testing.T) {
 	w.must("wait", "target")
 	w.calm(false)
 }
+
+// A rebuild brings back an attempt also when a daemon that did not know it has recorded the end of the
+// attempt before it meanwhile, as the last change of the run.
+func TestRebuildAfterADaemonWithoutTheAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	backup := w.path("backup.db")
+	w.must("run", "--name", "target", "--prompt", asks)
+	w.must("db", "backup", backup)
+	w.must("stop", "target")
+	w.must("resume", "target")
+	w.must("daemon", "stop")
+	w.must("db", "restore", backup)
+	w.await("the end of the first attempt", func() bool { return w.target().final() })
+	w.must("daemon", "stop")
+	t.Log(w.must("db", "rebuild"))
+	if r := w.target(); r.Attempt != 2 {
+		t.Errorf("it is %+v", r)
+	}
+	w.calm(false)
+}
