@@ -12,7 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"agency"
@@ -88,13 +92,14 @@ func (g *Sandboxes) importBranch(ctx context.Context, repo agency.Repo, branch, 
 	if private == "" || private == last && g.looseIs(repo, ref, last) {
 		return nil
 	}
-	real, err := commitOf(func(args ...string) (string, error) { return g.run(ctx, repo, args...) }, ref)
+	ask := func(args ...string) (string, error) { return g.run(ctx, repo, args...) }
+	real, err := commitOf(ask, ref)
 	if err != nil {
 		return err
 	}
 	switch {
-	case real == "": // deleted by the user
-		return nil
+	case real == "":
+		return proveMissing(ask, repo.CommonDir, ref) // deleted by the user
 	case real == private:
 	case private == last:
 		if err := file.WriteBeneath(dir, filepath.Join(privateDir, ref), []byte(real+"\n"), 0o600); err != nil {
@@ -104,7 +109,7 @@ func (g *Sandboxes) importBranch(ctx context.Context, repo agency.Repo, branch, 
 	case real != last:
 		return g.saveRef(ctx, repo, keep+"/heads/"+branch, private)
 	default:
-		if err := g.complete(ctx, repo, private); exited(err, 128) {
+		if err := g.complete(ctx, repo, private); damaged(err) {
 			return nil // the agent damaged it: the branch stays at the last complete commit
 		} else if err != nil {
 			return err
@@ -170,7 +175,7 @@ func (g *Sandboxes) saveRef(ctx context.Context, repo agency.Repo, ref, id strin
 	} else if err != nil {
 		return err
 	}
-	if err := g.complete(ctx, repo, id); exited(err, 128) {
+	if err := g.complete(ctx, repo, id); damaged(err) {
 		return nil // the agent does not have what the ref names
 	} else if err != nil {
 		return err
@@ -181,6 +186,30 @@ func (g *Sandboxes) saveRef(ctx context.Context, repo agency.Repo, ref, id strin
 // unproven reports whether a read failed because of the machine. Such a failure proves nothing
 // about what the agent made.
 func unproven(err error) bool { return agency.Exhausted(err) || errors.Is(err, syscall.EIO) }
+
+// otherCauses are git's words for failures that objects of an agent cannot cause: the machine lacks
+// something, or git cannot read what only the user's repository has.
+var otherCauses = append([]string{
+	"Out of memory", "Cannot allocate memory", "Too many open files", "quota exceeded", "Input/output error", "Permission denied",
+	"Read-only file system", "Resource temporarily unavailable", "failed to write", "(stored in ", "bad object refs/", "bad object HEAD",
+}, unwritten...)
+
+// allocation matches git's message about memory that it does not get.
+var allocation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(tried to allocate (\d+) bytes\)`) })
+
+// damaged reports whether git failed because of objects that an agent damaged, or did not make. An
+// object that needs more memory than the largest imported one has bytes is damaged.
+func damaged(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || !exited(err, 1) && !exited(err, 128) {
+		return false
+	}
+	if size := allocation().FindStringSubmatch(f.stderr); size != nil {
+		n, err := strconv.ParseUint(size[1], 10, 64)
+		return err == nil && n > objectLimit+1 // git adds a byte
+	}
+	return !slices.ContainsFunc(otherCauses, func(words string) bool { return strings.Contains(f.stderr, words) })
+}
 
 // privateRef returns the commit of a ref in the private repository in dir; empty is none.
 func privateRef(dir, ref string) (string, error) {
@@ -364,9 +393,20 @@ func (g *Sandboxes) importPack(ctx context.Context, repo agency.Repo, root *os.R
 		return err
 	}
 	seen := fmt.Sprintf("%s %s %d %s", root.Name(), name, info.Size(), info.ModTime())
-	if _, done := g.packs.LoadOrStore(seen, true); done {
+	if _, done := g.packs.Load(seen); done {
 		return nil
 	}
+	if err := g.unpack(ctx, repo, from); damaged(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", from.Name(), err)
+	}
+	g.packs.Store(seen, true)
+	return nil
+}
+
+// unpack adds the objects of a pack to the repository.
+func (g *Sandboxes) unpack(ctx context.Context, repo agency.Repo, from io.Reader) error {
 	temp, err := g.tempDir("pack-")
 	if err != nil {
 		return err
@@ -385,9 +425,5 @@ func (g *Sandboxes) importPack(ctx context.Context, repo agency.Repo, root *os.R
 	c.settings = []string{"core.fsync=all", "core.fsyncMethod=batch"}
 	c.file = path
 	_, err = g.do(ctx, c)
-	if err == nil || !agency.IsCode(err, agency.CodeDiskLow) && (exited(err, 1) || exited(err, 128)) {
-		return nil // git has the objects, or the agent damaged the pack
-	}
-	g.packs.Delete(seen)
 	return err
 }

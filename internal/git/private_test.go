@@ -17,6 +17,13 @@ case " $* " in *" $KILLED "*) kill -9 $$ ;; esac
 exec "$REAL_GIT" "$@"
 `
 
+// failingGit is a git that fails when it is asked for the command that the variable FAILING names,
+// with the words of WORDS and the exit status of STATUS.
+const failingGit = `#!/bin/sh
+case " $* " in *" $FAILING "*) echo "$WORDS" >&2; exit "$STATUS" ;; esac
+exec "$REAL_GIT" "$@"
+`
+
 // sandboxed returns a repository in the folder base, the place of a worktree that is not made yet, and
 // the folder for the repository of its sandbox.
 func sandboxed(t *testing.T) (base string, g *git.Git, repo agency.Repo, worktree, dir string) {
@@ -72,5 +79,69 @@ func TestImportOfAPart(t *testing.T) {
 	check(t, take())
 	if _, err := os.Stat(filepath.Join(dir, "synced")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A git that fails for want of room, memory or files does not show that the agent damaged its
+// commits: they are imported when git works again.
+func TestImportWhileGitFails(t *testing.T) {
+	base, g, repo, worktree, dir := sandboxed(t)
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
+	private, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
+	check(t, err)
+	check(t, make())
+	agent := filepath.Join(base, "agent")
+	sh(t, base, "clone", "-q", "--branch", "agency/x", repo.Root, agent)
+	replaceGit(t, base, failingGit)
+
+	take := func() error { return g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir) }
+	branch := func() string { return strings.TrimSpace(sh(t, repo.Root, "rev-parse", "agency/x")) }
+	for _, failure := range []struct{ command, status, words, want string }{
+		{"unpack-objects", "128", "error: unable to create temporary file: No space left on device\nfatal: failed to write object", "failed to write object"},
+		{"unpack-objects", "128", "error: file write error: Disk quota exceeded", "quota exceeded"},
+		{"unpack-objects", "128", "fatal: Out of memory, malloc failed (tried to allocate 4097 bytes)", "pack: git unpack-objects: Out of memory"},
+		{"unpack-objects", "1", "error: unable to create temporary file: Too many open files", "Too many open files"},
+		{"rev-list", "128", "fatal: mmap failed: Cannot allocate memory", "Cannot allocate memory"},
+		{"rev-list", "128", "fatal: bad object refs/heads/main", "bad object refs/heads/main"},
+		{"rev-parse", "1", "", "git cannot read the commit of refs/heads/agency/x"},
+	} {
+		sh(t, agent, "commit", "-q", "--allow-empty", "-m", failure.want)
+		sh(t, agent, "repack", "-qad")
+		packs, err := filepath.Glob(filepath.Join(agent, ".git/objects/pack/*.pack"))
+		check(t, err)
+		check(t, os.Link(packs[0], filepath.Join(private.Dir, "objects/pack", filepath.Base(packs[0]))))
+		before, commit := branch(), strings.TrimSpace(sh(t, agent, "rev-parse", "HEAD"))
+		write(t, filepath.Join(private.Dir, "refs/heads/agency/x"), commit+"\n")
+
+		t.Setenv("FAILING", failure.command)
+		t.Setenv("STATUS", failure.status)
+		t.Setenv("WORDS", failure.words)
+		err = take()
+		t.Setenv("FAILING", "none")
+		if err == nil || !strings.Contains(err.Error(), failure.want) || branch() != before {
+			t.Errorf("%s: got %v, the branch is at %s", failure.words, err, branch())
+		}
+		check(t, take())
+		if branch() != commit {
+			t.Errorf("after %q: the branch is at %s, want %s", failure.words, branch(), commit)
+		}
+	}
+}
+
+// A pack that an agent damaged, or that claims to hold an exabyte, does not keep its run from being
+// used: the branch stays where it is.
+func TestImportOfDamage(t *testing.T) {
+	_, g, repo, worktree, dir := sandboxed(t)
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
+	private, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
+	check(t, err)
+	check(t, make())
+	write(t, filepath.Join(private.Dir, "objects/pack/pack-a.pack"), "junk")
+	write(t, filepath.Join(private.Dir, "objects/pack/pack-b.pack"), "PACK\x00\x00\x00\x02\x00\x00\x00\x01\x90"+strings.Repeat("\x80", 8)+"\x01")
+	write(t, filepath.Join(private.Dir, "refs/heads/agency/x"), strings.Repeat("1", 40)+"\n")
+	before := sh(t, repo.Root, "rev-parse", "agency/x")
+	check(t, g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir))
+	if after := sh(t, repo.Root, "rev-parse", "agency/x"); after != before {
+		t.Errorf("the branch is at %s", after)
 	}
 }
