@@ -152,9 +152,10 @@ func unlink(ctx context.Context, dir string) error {
 }
 
 // complete fails unless the repository itself has a commit with all objects that its refs do not
-// have.
+// have. The heads of worktrees do not count: agents can write them, and git fails if one of them
+// names a missing commit.
 func (g *Sandboxes) complete(ctx context.Context, repo agency.Repo, commit string) error {
-	_, err := g.run(ctx, repo, "rev-list", "--objects", "--quiet", commit, "--not", "--all")
+	_, err := g.run(ctx, repo, "rev-list", "--objects", "--quiet", "--single-worktree", commit, "--not", "--all")
 	return err
 }
 

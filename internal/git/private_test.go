@@ -145,3 +145,21 @@ func TestImportOfDamage(t *testing.T) {
 		t.Errorf("the branch is at %s", after)
 	}
 }
+
+// An agent that names a missing commit in the HEAD of its own worktree does not keep the commits of
+// other runs from being imported.
+func TestImportBesideDamagedHead(t *testing.T) {
+	base, g, repo, worktree, dir := sandboxed(t)
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/x", worktree)
+	sh(t, repo.Root, "worktree", "add", "-q", "-b", "agency/y", filepath.Join(base, "other"))
+	private, make, err := g.Private(t.Context(), repo, worktree, "agency/x", dir)
+	check(t, err)
+	check(t, make())
+	write(t, filepath.Join(repo.CommonDir, "worktrees/other/HEAD"), strings.Repeat("1", 40)+"\n")
+	commit := strings.TrimSpace(sh(t, repo.Root, "commit-tree", "-p", "main", "-m", "of the agent", "main^{tree}"))
+	write(t, filepath.Join(private.Dir, "refs/heads/agency/x"), commit+"\n")
+	check(t, g.Import(t.Context(), repo, worktree, "agency/x", "refs/agency/sandbox/r", dir))
+	if branch := strings.TrimSpace(sh(t, repo.Root, "rev-parse", "agency/x")); branch != commit {
+		t.Errorf("the branch is at %s, want %s", branch, commit)
+	}
+}
