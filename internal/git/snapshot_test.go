@@ -196,7 +196,7 @@ func TestSnapshotNested(t *testing.T) {
 	g, repo := setup(t)
 	library := filepath.Join(tempDir(t), "library")
 	newRepo(t, library)
-	for _, name := range []string{"clean", "dirty", "new file", "ahead", "committed", "absent", "broken"} {
+	for _, name := range []string{"clean", "dirty", "new file", "ahead", "committed", "stashed", "absent", "broken"} {
 		sh(t, repo.Root, "submodule", "add", "-q", library, "m/"+name)
 	}
 	sh(t, repo.Root, "commit", "-qm", "submodules")
@@ -209,6 +209,8 @@ func TestSnapshotNested(t *testing.T) {
 	sh(t, in("m", "ahead"), "commit", "-q", "--allow-empty", "-m", "x")
 	sh(t, in("m", "committed"), "commit", "-q", "--allow-empty", "-m", "x")
 	sh(t, path, "commit", "-qm", "use it", "m/committed")
+	write(t, in("m", "stashed", "a"), "changed")
+	sh(t, in("m", "stashed"), "stash", "-q")
 	sh(t, path, "submodule", "-q", "deinit", "m/absent")
 	write(t, in("m", "broken", ".git"), "gitdir: /nonexistent\n")
 
@@ -220,7 +222,7 @@ func TestSnapshotNested(t *testing.T) {
 
 	saved, err := g.Snapshot(t.Context(), repo, path, "", "refs/agency/snapshots/r/1", "m")
 	check(t, err)
-	want := []string{"deep/er/no commit", "inner*worktree", "m/ahead", "m/broken", "m/committed", "m/dirty", "m/new file", "nested\nrepo"}
+	want := []string{"deep/er/no commit", "inner*worktree", "m/ahead", "m/broken", "m/committed", "m/dirty", "m/new file", "m/stashed", "nested\nrepo"}
 	got := slices.Sorted(slices.Values(saved.Nested))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

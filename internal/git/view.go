@@ -104,8 +104,8 @@ func always(commonDir, config string) []setting {
 	return list
 }
 
-// hasWork reports whether a repository inside a worktree is dirty or has commits that no remote
-// has. Git runs there without any of that repository's programs. ok is false if this cannot be
+// hasWork reports whether a repository inside a worktree is dirty, or has commits or a stash that no
+// remote has. Git runs there without any of that repository's programs. ok is false if this cannot be
 // determined; the repository may then contain any work.
 func (g *program) hasWork(ctx context.Context, dir string, depth int) (work, ok bool) {
 	s, ok := nested(dir)
@@ -124,7 +124,8 @@ func (g *program) hasWork(ctx context.Context, dir string, depth int) (work, ok 
 		return g.do(ctx, call{dir: dir, site: s, complete: true, args: args})
 	}
 	changes, err1 := ask("status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=dirty")
-	commits, err2 := ask("rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes", "--tags")
+	// Git takes a glob for a folder unless it has a special character.
+	commits, err2 := ask("rev-list", "--max-count=1", "HEAD", "--branches", "--glob=refs/stas[h]", "--not", "--remotes", "--tags")
 	files, err3 := ask("ls-files", "-v", "--stage", "-z")
 	if errors.Join(err1, err2, err3) != nil {
 		return false, false
