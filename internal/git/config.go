@@ -220,12 +220,18 @@ func namedPrograms(repo agency.Repo, list []setting) string {
 	return named.String()
 }
 
-// configuration returns the text that a run recorded, or else the repository's own settings without
-// programs.
+// configuration returns the text that a run recorded. When it is missing or was changed,
+// configuration returns the repository's own settings without programs. It fails when it cannot
+// read a record: without the recorded filters, git would save files as they are, such as secrets
+// that a filter encrypts.
 func (g *program) configuration(ctx context.Context, repo agency.Repo) (string, error) {
 	if repo.GitConfig != "" {
-		if data, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20); err == nil && digest(string(data)) == repo.GitConfig {
+		data, err := file.ReadBeneath(g.records, repo.GitConfig, 1<<20)
+		if err == nil && digest(string(data)) == repo.GitConfig {
 			return string(data), nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("read the recorded git configuration of %s: %w", repo.Root, err)
 		}
 	}
 	list, err := g.settings(ctx, repo.CommonDir)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agency"
+	"agency/internal/git"
 )
 
 var time0 = time.Unix(1_700_000_000, 0)
@@ -186,6 +187,34 @@ func TestSnapshotBeforeFirstCommit(t *testing.T) {
 	check(t, err)
 	if got := sh(t, dir, "cat-file", "blob", saved.Commit+":a"); got != "x" || saved.Files != 1 {
 		t.Errorf("a is %q, %d files", got, saved.Files)
+	}
+}
+
+// A snapshot stores a file as the recorded filter makes it, and fails while agency cannot read that
+// record: without the filter, a secret would be stored in plain text.
+func TestSnapshotNeedsFilter(t *testing.T) {
+	t.Parallel()
+	_, repo := setup(t)
+	records := tempDir(t)
+	g := git.New(30*time.Second, scratch, records)
+	write(t, filepath.Join(repo.Root, ".gitattributes"), "secret filter=lock\n")
+	sh(t, repo.Root, "config", "filter.lock.clean", "tr a-z A-Z")
+	repo, err := g.Record(t.Context(), repo)
+	check(t, err)
+	write(t, filepath.Join(repo.Root, "secret"), "word")
+	record := filepath.Join(records, repo.GitConfig)
+	check(t, os.Rename(record, record+".aside"))
+	check(t, os.Mkdir(record, 0o700)) // it is there, and cannot be read
+	saved, err := g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/r/1", "m")
+	if err == nil || !strings.Contains(err.Error(), "read the recorded git configuration of "+repo.Root) {
+		t.Errorf("without the record: got %+v, %v", saved, err)
+	}
+	check(t, os.Remove(record))
+	check(t, os.Rename(record+".aside", record))
+	saved, err = g.Snapshot(t.Context(), repo, repo.Root, "", "refs/agency/snapshots/r/2", "m")
+	check(t, err)
+	if got := sh(t, repo.Root, "cat-file", "blob", saved.Commit+":secret"); got != "WORD" {
+		t.Errorf("the secret is stored as %q", got)
 	}
 }
 
