@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ type Pushed struct {
 //
 // E_TARGET_MOVED: the branch has other commits. E_PUSH_REJECTED: the remote refuses the push.
 // E_FORGE_AUTH: the remote does not accept the user. E_FORGE_FAILED: it cannot be reached.
-// E_WAIT_TIMEOUT: ctx ended first.
+// E_GIT_FAILED: git cannot look for files of git-lfs. E_WAIT_TIMEOUT: ctx ended first.
 func (r *Remote) Push(ctx context.Context, p Push, intent func(created bool) error) (*Pushed, error) {
 	was, err := r.At(ctx, p.Branch)
 	if err != nil {
@@ -107,8 +108,11 @@ func (r *Remote) moved(p Push, now string) error {
 // upload them, and no hook runs.
 func (r *Remote) checkLFS(ctx context.Context, p Push) error {
 	a, err := r.git(ctx, "grep", "-q", "-e", "filter=lfs", p.Commit, "--", ":(glob)**/.gitattributes")
-	if err != nil || a.exit != 0 {
-		return err // status 1 means no match; git push reports what is wrong with the commit
+	switch {
+	case err != nil || a.exit == 1: // no match
+		return err
+	case a.exit != 0:
+		return agency.Errorf(agency.CodeGitFailed, "git cannot look for files of git-lfs in %.12s: %s", p.Commit, cmp.Or(said(a.err), "it was killed")).WithHint("nothing was pushed; try again")
 	}
 	return agency.Errorf(agency.CodeInvalidState, "git-lfs keeps files of %.12s apart, and a hook uploads them; agency runs no hook", p.Commit).
 		WithHint("push it by hand, in the repository: git push %s %s:refs/heads/%s", plain.ShellWord(plain.SafeURL(r.url)), p.Commit, plain.ShellWord(p.Branch))

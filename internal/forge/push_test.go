@@ -157,3 +157,36 @@ func TestPushLFS(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A git that fails does not show that there are no such files: nothing is pushed.
+func TestPushLFSUnknown(t *testing.T) {
+	b := newBench(t)
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fails, want := range map[string]string{
+		"echo 'fatal: Out of memory, malloc failed' >&2; exit 128": "Out of memory",
+		"kill -9 $$": "it was killed",
+	} {
+		bin := t.TempDir()
+		script := "#!/bin/sh\ncase \" $* \" in *\" grep \"*) " + fails + " ;; esac\nexec '" + real + "' \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		b.remote, err = forge.Open(t.Context(), forge.Place{CommonDir: filepath.Join(b.repo, ".git"), Remote: "origin", URL: b.bare}, bin, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.push(t.Context()); !agency.IsCode(err, agency.CodeGitFailed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", fails, err)
+		}
+		if refs := b.git(b.bare, "for-each-ref", "refs/heads/work"); refs != "" {
+			t.Errorf("%s: pushed %s", fails, refs)
+		}
+		if err := b.remote.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
