@@ -17,7 +17,8 @@ func (q *Query) Ended(ctx context.Context, id agency.RunID) (bool, error) {
 }
 
 // Result returns the outcome of a run, as git, the agent's report and its usage show it. When the
-// worktree is gone, it describes the branch. A run that was never made has an empty result.
+// worktree is gone, it describes the branch. A run that was never made has an empty result. Result
+// fails when the system is short of something; then another try can succeed.
 func (q *Query) Result(ctx context.Context, id agency.RunID) (result agency.AgentResult, err error) {
 	r, err := q.store.Run(ctx, id)
 	if agency.IsCode(err, agency.CodeRunNotFound) {
@@ -44,6 +45,9 @@ func (q *Query) Result(ctx context.Context, id agency.RunID) (result agency.Agen
 	stat, dirty, err := q.work.diffStat(ctx, r)
 	if ctx.Err() != nil {
 		return result, ctx.Err()
+	}
+	if agency.Exhausted(err) {
+		return result, err
 	}
 	if err != nil {
 		result.Problem = agency.AsError(err).Message

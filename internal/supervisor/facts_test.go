@@ -1,8 +1,11 @@
 package supervisor_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -41,6 +44,29 @@ func TestFactsCountAConversationOnce(t *testing.T) {
 		}
 		if diff := cmp.Diff(agency.Usage{InputTokens: new(int64(300))}, facts.Usage); diff != "" {
 			t.Errorf("usage (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A result that cannot be counted because the machine is short of something is an error, so that the
+// caller counts again. Any other failure is what the result reports.
+func TestFactsWhileShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		fails := func(err error) {
+			w.git.mu.Lock()
+			defer w.git.mu.Unlock()
+			w.git.inspectErr = err
+		}
+		fails(fmt.Errorf("run git: %w", syscall.EMFILE))
+		if facts, err := w.sup.Query.Result(t.Context(), r.ID); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("without a file to open: got %+v, %v", facts, err)
+		}
+		fails(agency.Errorf(agency.CodeNotGitRepo, "it is not a worktree"))
+		if facts, err := w.sup.Query.Result(t.Context(), r.ID); err != nil || facts.Problem != "it is not a worktree" {
+			t.Errorf("without a worktree: got %+v, %v", facts, err)
 		}
 	})
 }
