@@ -4,6 +4,8 @@ package standby
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -27,7 +29,8 @@ type Git interface {
 	// new worktree has, or one of the inputs differs.
 	MoveStandby(ctx context.Context, repo agency.Repo, path, from, to string, inputs []string) (moved bool, err error)
 	// StandbyState returns a value that changes when git's data about a standby, or its files, change.
-	// The error is E_INVALID_STATE for a worktree that is on a branch.
+	// The error is E_INVALID_STATE for a worktree that is on a branch, and E_NOT_GIT_REPO for what is not
+	// a worktree of the repository.
 	StandbyState(repo agency.Repo, path string) (string, error)
 	CountFiles(repo agency.Repo, path string) (int, error)
 	RemoveWorktree(ctx context.Context, repo agency.Repo, path string) error
@@ -424,12 +427,17 @@ func (p *Pool) tidy(ctx context.Context) {
 }
 
 // remove removes a standby with its files. A worktree that is on a branch belongs to a run or to the
-// user, even if there is a file about it: it stays.
+// user, even if there is a file about it: it stays, also when its HEAD cannot be read.
 func (p *Pool) remove(ctx context.Context, e *entry) {
 	err := p.End(ctx, "AGENCY_MAKING="+e.Worktree)
 	if err == nil {
-		if _, branch := p.Git.StandbyState(e.repo, e.Worktree); !agency.IsCode(branch, agency.CodeInvalidState) {
+		_, state := p.Git.StandbyState(e.repo, e.Worktree)
+		switch {
+		case agency.IsCode(state, agency.CodeInvalidState):
+		case state == nil, errors.Is(state, fs.ErrNotExist), agency.IsCode(state, agency.CodeNotGitRepo): // perhaps half made
 			err = p.removeWorktree(ctx, e)
+		default:
+			err = state
 		}
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ type fakeGit struct {
 	files   int
 	at      map[string]string // the state of each standby, by path
 	branch  map[string]bool   // those that are on a branch
+	headErr error             // of every look at one
 	addErr  error
 	refuses bool // no standby can be moved
 }
@@ -59,6 +61,8 @@ func (g *fakeGit) StandbyState(_ agency.Repo, path string) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch state, ok := g.at[path]; {
+	case g.headErr != nil:
+		return "", g.headErr
 	case g.branch[path]:
 		return "", agency.Errorf(agency.CodeInvalidState, "on a branch")
 	case !ok:
@@ -323,6 +327,27 @@ func TestNextDaemonFindsThem(t *testing.T) {
 		w.restart()
 		w.runs[taken.Worktree] = true
 		w.wantReady(0)
+	})
+}
+
+// A standby whose HEAD the daemon cannot read stays, with its files: the user may have switched it to
+// a branch.
+func TestUnreadableStays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Refill(want("a"), "")
+		w.pass(2 * time.Second)
+		path := w.List()[0].Worktree
+		w.git.headErr = fmt.Errorf("open HEAD: %w", syscall.EMFILE)
+		w.Clear(t.Context())
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+		w.git.headErr = nil
+		w.git.branch[path] = true // the user switched it to one
+		w.restart()
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
