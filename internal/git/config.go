@@ -190,13 +190,20 @@ func (g *Repos) Record(ctx context.Context, repo agency.Repo) (agency.Repo, erro
 	return repo, nil
 }
 
-// keep writes a text into the folder of records, under its hash, if it is not there.
+// keep writes a text into the folder of records, under its hash, if it is not there. It replaces a
+// record that was changed.
 func (g *program) keep(text string) error {
 	name := digest(text)
-	if known, err := file.ReadBeneath(g.records, name, 1<<20); err == nil && string(known) == text {
-		return nil
+	known, err := file.ReadBeneath(g.records, name, 1<<20)
+	if err == nil {
+		if string(known) == text {
+			return nil
+		}
+		if err := os.Remove(filepath.Join(g.records, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	err := file.CreateBeneath(g.records, name, []byte(text), 0o600)
+	err = file.CreateBeneath(g.records, name, []byte(text), 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
