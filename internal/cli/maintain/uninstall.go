@@ -306,6 +306,9 @@ func removeHome(cfg *config.Config, u *uninstallation) error {
 	folders := []string{"backups", "checks", "git", "landing", "locks", "logs", "queues", "runs", "sessions", "standby", "tmp", "worktrees"}
 	for _, e := range slices.Backward(entries) {
 		name := e.Name()
+		if slices.Contains(u.Files, filepath.Join(cfg.Home, name)) {
+			continue // the configuration, which goes with the files outside
+		}
 		if !slices.Contains(folders, name) && !strings.HasPrefix(name, "agency.db") && !strings.HasPrefix(name, "agencyd.") {
 			u.Stays = append(u.Stays, filepath.Join(cfg.Home, name)+", which agency did not write")
 			continue
