@@ -47,11 +47,9 @@ type landingOperations struct {
 
 // passing returns a function that makes the checks of landings: for a request, it returns the
 // function that runs a target's checks on the commit that is to land there.
-func passing(verifier *verify.Verifier, untilStop untilStop) func(*verify.Request) func(context.Context, agency.Repo, *agency.Landing) error {
+func passing(verifier *verify.Verifier) func(*verify.Request) func(context.Context, agency.Repo, *agency.Landing) error {
 	return func(checking *verify.Request) func(context.Context, agency.Repo, *agency.Landing) error {
 		return func(ctx context.Context, repo agency.Repo, l *agency.Landing) error {
-			ctx, cancel := untilStop(ctx)
-			defer cancel()
 			return verifier.Pass(ctx, &verify.Subject{
 				Run: l.RunID, Repo: repo, Target: l.Target, TargetCommit: l.TargetOld, Source: l.Source, Commit: l.Candidate, Merged: true,
 			}, checking)
@@ -116,15 +114,20 @@ func (o landingOperations) foresee(ctx context.Context, req *api.MergeRunRequest
 	return warnings, err
 }
 
-// check returns the function of passing for a client's request.
+// check returns the function of passing for a client's request, which ends when the daemon stops.
 func (o landingOperations) check(ctx context.Context, req *api.MergeRunRequest, warnings *[]string) (func(context.Context, agency.Repo, *agency.Landing) error, error) {
 	cfg, err := o.policy.ConfigFor(ctx, &req.Config, &req.Env)
 	if err != nil {
 		return nil, err
 	}
-	return o.sessions.Passes(&verify.Request{
+	pass := o.sessions.Passes(&verify.Request{
 		Approve: req.Approve, Env: req.Env, Deny: cfg.Env.Deny, Warn: func(text string) { *warnings = append(*warnings, text) },
-	}), nil
+	})
+	return func(ctx context.Context, repo agency.Repo, l *agency.Landing) error {
+		ctx, cancel := o.untilStop(ctx)
+		defer cancel()
+		return pass(ctx, repo, l)
+	}, nil
 }
 
 func (o landingOperations) merged(result *lander.Result, err error) (api.MergeRunResponse, error) {

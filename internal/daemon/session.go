@@ -20,7 +20,7 @@ var _ scheduler.Store = (*sqlite.Store)(nil)
 
 func (d *Daemon) newLandings() *session.Landings {
 	return &session.Landings{
-		Store: d.store, Runs: d.sup.Records, Finder: d.finder, Lander: d.lander, Queuer: d.queuer, Passes: passing(d.verifier, d.untilStop),
+		Store: d.store, Runs: d.sup.Records, Finder: d.finder, Lander: d.lander, Queuer: d.queuer, Passes: passing(d.verifier),
 		FlagConflict: d.sup.Marks.FlagConflict, Log: d.Log,
 	}
 }

@@ -33,7 +33,8 @@ type Landings struct {
 	Finder scheduler.Finder
 	Lander *lander.Lander
 	Queuer *queuer.Queuer
-	// Passes returns the function that runs a target's checks on the commit that is to land there.
+	// Passes returns the function that runs a target's checks on the commit that is to land there. Only
+	// the end of the function's context may end the checks: Land records any other end as a refusal.
 	Passes func(checking *verify.Request) func(ctx context.Context, repo agency.Repo, l *agency.Landing) error
 	// FlagConflict flags a run whose landing was refused by a conflict.
 	FlagConflict func(ctx context.Context, ref, reason string) error

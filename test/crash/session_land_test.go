@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -56,5 +57,38 @@ func TestSessionLanding(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A stop of the daemon does not refuse the work that lands at that time: the checks go on until the
+// scheduler stops, and the next daemon lands the rest. Each check takes one file "go".
+func TestSessionLandingDuringAStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.writeRepo("agency.toml", `
+[[check]]
+name = "gate"
+run = ["sh", "-c", 'echo ran >>"$ROOT/ran"; until rm "$ROOT/go" 2>/dev/null; do sleep 0.02; done']
+`)
+	for _, args := range [][]string{{"add", "agency.toml"}, {"commit", "-q", "-m", "checks"}} {
+		if r := w.f.Command("", "git", args...); r.Exit != 0 {
+			t.Fatal(r.Stderr)
+		}
+	}
+	w.must("trust")
+	w.write("plan.yaml", strings.Replace(landPlan, "HOW", "merge", 1))
+	w.must("session", "start", w.path("plan.yaml"))
+	w.await("the check", func() bool { _, err := os.Lstat(w.path("ran")); return err == nil })
+	w.hold("daemon.drained", "daemon", "stop")
+	w.write("go", "")
+	w.await("the first work to land", func() bool {
+		return strings.Contains(w.f.Command("", "git", "log", "--format=%(trailers)", "main").Stdout, "Agency-Run: ")
+	})
+	w.release()
+	w.awaitClient()
+	w.write("go", "")
+	w.must("session", "wait", "latest", "--timeout", "60s")
+	if shown := w.must("session", "show", "latest"); !strings.Contains(shown, "all, in main") {
+		t.Errorf("the next daemon did not land the rest: %s", shown)
 	}
 }
