@@ -22,7 +22,7 @@ import (
 type LandingStore interface {
 	SessionAgents(ctx context.Context, id agency.SessionID) ([]agency.SessionAgent, error)
 	Landings(ctx context.Context, id agency.RunID) ([]agency.Landing, error)
-	QueueEntries(ctx context.Context, f agency.QueueFilter) ([]agency.QueueEntry, error)
+	SessionQueue(ctx context.Context, id agency.SessionID) ([]agency.QueueEntry, error)
 }
 
 // Landings lands the work of sessions: of all of their agents when a client asks for it, or of each

@@ -68,11 +68,22 @@ func (ln *Landings) before(ctx context.Context, req *scheduler.LandRequest) (age
 	}) {
 		return agency.AgentLanding{State: agency.WorkLanded}, nil
 	}
-	entries, err := ln.Store.QueueEntries(ctx, agency.QueueFilter{Run: req.Agent.Run})
-	if slices.ContainsFunc(entries, func(e agency.QueueEntry) bool { return !e.AddedAt.Before(*since) }) {
+	entries, err := ln.Store.SessionQueue(ctx, req.Session.ID)
+	if inQueue(entries, req.Agent) {
 		return agency.AgentLanding{State: agency.WorkQueued}, err
 	}
 	return agency.AgentLanding{}, err
+}
+
+// inQueue reports whether a landing queue got the work of an agent since it was complete, and has it
+// still or has landed it. entries are those of the agent's session, the oldest first; the work of a
+// removed run is also in the entries of the runs that continue it.
+func inQueue(entries []agency.QueueEntry, a *agency.SessionAgent) bool {
+	runs := map[agency.RunID]bool{a.Run: true}
+	return slices.ContainsFunc(entries, func(e agency.QueueEntry) bool {
+		runs[e.RunID] = runs[e.RunID] || e.InsteadOf != "" && runs[e.InsteadOf]
+		return runs[e.RunID] && !e.AddedAt.Before(orZero(a.CompletedAt)) && (!e.State.Final() || e.State == agency.EntryLanded)
+	})
 }
 
 // part returns which landing agents have the work of the agent, or that it has none.

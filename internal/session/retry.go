@@ -36,6 +36,9 @@ func (all *Sessions) Retry(ctx context.Context, req api.RetrySessionRequest) (ap
 		return none, err
 	}
 	next, err := all.planned(ctx, old, &req, cfg, may)
+	if err == nil {
+		err = all.clearUnlanded(ctx, old.ID, next.agents)
+	}
 	if err != nil {
 		return none, err
 	}
@@ -249,6 +252,17 @@ func skippedByFailure(s *agency.Session, p *agency.Plan, agents []agency.Session
 		}
 	}
 	return skipped
+}
+
+// clearUnlanded clears the landings of agents whose work left its queue and did not land.
+func (all *Sessions) clearUnlanded(ctx context.Context, id agency.SessionID, agents []agency.SessionAgent) error {
+	entries, err := all.Store.SessionQueue(ctx, id)
+	for i := range agents {
+		if a := &agents[i]; a.Landing.State == agency.WorkQueued && !inQueue(entries, a) {
+			a.Landing = agency.AgentLanding{}
+		}
+	}
+	return err
 }
 
 // carryOver copies the agents of an old session that are kept to a new one, whose plan may have
