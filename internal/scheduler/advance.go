@@ -124,7 +124,9 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action
 		taken[x.Agent] = true
 		switch x.Kind {
 		case schedule.ActStart, schedule.ActAgain:
-			if lost = lost || d.envLost; !d.envLost {
+			if d.envLost != nil {
+				lost = true
+			} else {
 				slow = append(slow, *x)
 			}
 		case schedule.ActStop, schedule.ActMeasure, schedule.ActLand:
@@ -156,8 +158,8 @@ func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 		if s.Status.Final() || s.Paused != "" || s.CancelAt != nil {
 			return nil, nil
 		}
-		s.Paused = fmt.Sprintf("the environment that its agents start in is lost (%s); run the rest anew: agency session cancel %s, then agency session retry %s",
-			l.envPath(id), id, id)
+		s.Paused = fmt.Sprintf("the environment that its agents start in is lost (%v); run the rest anew: agency session cancel %s, then agency session retry %s",
+			d.envLost, id, id)
 		return []agency.EventDraft{s.EventDraft(agency.SessionChanged)}, nil
 	})
 	if err != nil {

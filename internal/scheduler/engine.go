@@ -3,9 +3,7 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -27,7 +25,7 @@ const (
 type liveSession struct {
 	*schedule.State
 	env      []string
-	envLost  bool                 // its environment is lost
+	envLost  error                // why its environment is lost; nil when it is there
 	session  time.Time            // UpdatedAt of the record from which the session was read
 	agents   []time.Time          // likewise, of each agent
 	failed   map[int]error        // starts that failed, until the consequence is decided
@@ -225,6 +223,9 @@ func (l *loop) handle(ctx context.Context, n *note) {
 		if d := l.live[n.session]; d != nil && n.resumed {
 			d.bases = newBases()
 			l.dropRateLimits(d)
+			if d.envLost != nil { // the user may have mended the file
+				d.env, d.envLost = l.readEnv(n.session)
+			}
 		}
 		return
 	}
@@ -312,14 +313,13 @@ func (l *loop) open(ctx context.Context, state *agency.Session, agents []agency.
 	if len(plan.Agents) != len(agents) {
 		return nil, fmt.Errorf("session %s has %d agents and its plan %d", state.ID, len(agents), len(plan.Agents))
 	}
-	env, err := l.readEnv(state.ID)
-	envLost := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !envLost {
-		return nil, fmt.Errorf("read the environment of session %s: %w", state.ID, err)
+	env, lost := l.readEnv(state.ID)
+	if agency.Exhausted(lost) {
+		return nil, fmt.Errorf("read the environment of session %s: %w", state.ID, lost)
 	}
 	life, end := context.WithCancel(ctx)
 	return &liveSession{
-		State: schedule.NewState(*state, &plan, agents, l.Retry), env: env, envLost: envLost, agents: make([]time.Time, len(agents)),
+		State: schedule.NewState(*state, &plan, agents, l.Retry), env: env, envLost: lost, agents: make([]time.Time, len(agents)),
 		failed: map[int]error{}, measured: map[int]*measurement{}, bases: newBases(), life: life, end: end, runs: map[int]agency.RunID{}, holds: map[string]time.Time{},
 	}, nil
 }

@@ -498,12 +498,13 @@ func TestStartNeedsUser(t *testing.T) {
 	}
 }
 
-// No agent starts without an environment because the starter's is lost; one that cannot be read now
-// is tried again.
+// No agent starts when the environment of the session's starter is lost, whatever happened to the
+// file. The session tells why, and continues when the user has mended the file.
 func TestLostEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
 		"lost":       os.Remove,
+		"damaged":    func(path string) error { return os.Truncate(path, 3) },
 		"unreadable": func(path string) error { return os.Chmod(path, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -523,23 +524,24 @@ func TestLostEnvironment(t *testing.T) {
 			c.until(t, id, "the run", func(*agency.Session) bool { return len(c.asked()) == 1 })
 			s.Stop()
 			path := filepath.Join(home, "sessions", string(id), "env.json")
-			if err := spoil(path); err != nil {
+			env, err := os.ReadFile(path)
+			if err == nil {
+				err = spoil(path)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			s = c.engine(t, home, 1)
 			c.end("works")
-			if name == "unreadable" {
-				if err := os.Chmod(path, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				c.until(t, id, "the end", settled)
-				return
-			}
 			end := c.until(t, id, "the pause", func(s *agency.Session) bool { return s.Paused != "" })
-			if !strings.Contains(end.Paused, "agency session retry "+string(id)) || len(c.asked()) != 1 {
+			if !strings.Contains(end.Paused, path+": ") || !strings.Contains(end.Paused, "agency session retry "+string(id)) || len(c.asked()) != 1 {
 				t.Errorf("it is paused: %s, asked for %q", end.Paused, c.asked())
 			}
-			if _, err := s.Cancel(t.Context(), id); err != nil {
+			_ = os.Remove(path)
+			if err := os.WriteFile(path, env, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Resume(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 			c.until(t, id, "the end", settled)

@@ -43,7 +43,10 @@ func (s *Scheduler) readEnv(id agency.SessionID) ([]string, error) {
 		return nil, err
 	}
 	var env agency.Environ
-	return env, json.Unmarshal(data, &env)
+	if err := json.Unmarshal(data, &env); err != nil {
+		return nil, fmt.Errorf("read %s: %w", s.envPath(id), err)
+	}
+	return env, nil
 }
 
 func (s *Scheduler) removeEnv(id agency.SessionID) error { return os.RemoveAll(s.dir(id)) }
