@@ -123,13 +123,13 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action
 		}
 		taken[x.Agent] = true
 		switch x.Kind {
-		case schedule.ActStart, schedule.ActAgain:
+		case schedule.ActStart, schedule.ActAgain, schedule.ActLand:
 			if d.envLost != nil {
 				lost = true
 			} else {
 				slow = append(slow, *x)
 			}
-		case schedule.ActStop, schedule.ActMeasure, schedule.ActLand:
+		case schedule.ActStop, schedule.ActMeasure:
 			slow = append(slow, *x)
 		case schedule.ActSettle:
 			return false, l.settle(ctx, d)
@@ -151,7 +151,7 @@ func (l *loop) do(ctx context.Context, d *liveSession, actions []schedule.Action
 	return again, nil
 }
 
-// pauseBare pauses a session that has agents to start but whose environment is lost.
+// pauseBare pauses a session that has agents to start or work to land but whose environment is lost.
 func (l *loop) pauseBare(ctx context.Context, d *liveSession) error {
 	id := d.Session.ID
 	state, err := l.Store.ChangeSession(ctx, id, []string{}, func(s *agency.Session, _ []*agency.SessionAgent) ([]agency.EventDraft, error) {
