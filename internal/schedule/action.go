@@ -83,6 +83,9 @@ func (x *Action) Apply(s *agency.Session, a *agency.SessionAgent, run agency.Run
 			return false // it is in the record already
 		}
 		a.Stopping, a.StopReason = x.Attempt, x.Reason
+		if !x.NotBefore.IsZero() {
+			a.NotBefore = &x.NotBefore
+		}
 	case ActNote:
 		if x.Attempt <= a.Attempt {
 			return false

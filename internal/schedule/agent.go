@@ -61,7 +61,9 @@ func (d *State) decideLive(i int, c Clock) (*Action, time.Time) {
 	if f.AtLimit() {
 		until := d.limitedUntil(i)
 		if !c.Ahead(until) {
-			return stop(limitedWords(until, c))
+			x, _ := stop(limitedWords(until, c))
+			x.NotBefore = until
+			return x, time.Time{}
 		}
 		next = sooner(next, until)
 	} else if !f.Asks {
@@ -225,6 +227,8 @@ func (d *State) limitedUntil(i int) time.Time {
 		return *a.NotBefore
 	case f.Attempt <= a.Attempt:
 		return time.Time{}
+	case a.Stopping == f.Attempt && a.NotBefore != nil: // d.resumed is lost when the daemon restarts
+		return *a.NotBefore
 	case !f.LimitedAt.After(d.resumed):
 		return d.resumed
 	case !f.ResetAt.IsZero():

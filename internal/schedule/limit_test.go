@@ -65,6 +65,32 @@ func TestScheduleAfterAWrongClock(t *testing.T) {
 	}
 }
 
+// A limit that the user lifted stays lifted when another daemon processes the end of the attempt that
+// met it.
+func TestLiftedLimitOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 2, 1, 14, 30, 22, 0, time.UTC)
+	f := schedule.RunFacts{Made: true, Attempt: 2, State: agency.Running, Ran: true, Turn: agency.TurnEnded, LimitedAt: now, ResetAt: now.Add(time.Hour)}
+	d := limited(now, func(_ *agency.SessionAgent, first *schedule.RunFacts) { *first = f })
+	resumed := now.Add(time.Minute)
+	clock := schedule.Clock{Now: resumed, Elapsed: resumed.Sub}
+	d.Resume(resumed)
+	s, a := d.Session, *d.Agent(0)
+	stop, _ := schedule.Decide(d, clock, nil)
+	if len(stop) != 1 || stop[0].Kind != schedule.ActStop || !stop[0].Apply(&s, &a, "", resumed) {
+		t.Fatalf("the resumed session decides %+v", stop)
+	}
+	d = schedule.NewState(s, d.Plan, []agency.SessionAgent{a}, retry)
+	f.State = agency.Killed
+	d.SetFacts(0, f)
+	holds := map[string]time.Time{}
+	d.AddRateLimits(clock, holds)
+	again, _ := schedule.Decide(d, clock, holds)
+	if len(holds) > 0 || len(again) != 1 || again[0].Kind != schedule.ActRetry || again[0].NotBefore.After(resumed) {
+		t.Errorf("the next daemon holds %v and decides %+v", holds, again)
+	}
+}
+
 // A rate limit belongs to the runner: it stays in effect when the agent that met it is cancelled,
 // and its run is unknown.
 func TestRateLimitOutlivesItsAgent(t *testing.T) {

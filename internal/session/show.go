@@ -318,6 +318,9 @@ func (all *Sessions) agentView(s *agency.Session, a *agency.SessionAgent, planne
 	if a.Status == agency.AgentRunning && a.Stopping == view.Attempts && a.StopReason != "" {
 		view.Note = a.StopReason + "; it is being ended"
 	}
+	if a.Stopping > a.Attempt { // its time is that of the attempt after the one that is being ended
+		view.NotBefore = nil
+	}
 	view.NeedsUser = a.NeedsUser(view.Attempts, view.Label)
 	return view
 }
