@@ -75,17 +75,19 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 	tick, clock := time.NewTicker(time.Second), time.NewTicker(30*time.Second)
 	defer tick.Stop()
 	defer clock.Stop()
-	var due, late <-chan time.Time
+	var due <-chan time.Time
+	var reported <-chan struct{}
+	over := false // no report follows
 	var limiter rescanLimiter
 	for {
 		if err := w.show(&s); err != nil {
 			return err
 		}
-		if settled := s.Session.Status.Final(); settled && (s.Session.External || s.Session.ReportPath != "") {
+		if settled := s.Session.Status.Final(); settled && (s.Session.External || s.Session.ReportPath != "" || over) {
 			d.Status = exitStatus(&s.Session)
 			return nil
-		} else if settled && late == nil {
-			late = time.After(reportTimeout)
+		} else if settled && reported == nil {
+			reported = awaitReport(ctx, client, req)
 		}
 		look := false
 		select {
@@ -95,9 +97,8 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 			look = true
 		case <-clock.C: // stalls change by time alone
 			look = true
-		case <-late:
-			d.Status = exitStatus(&s.Session)
-			return nil
+		case <-reported:
+			look, over = true, true
 		case <-tick.C:
 		case <-resized:
 		case err = <-ended:
@@ -120,8 +121,16 @@ func watch(ctx context.Context, d *command.Deps, client *api.Client, s api.ShowS
 	}
 }
 
-// reportTimeout is how long a watch waits for the results of a session that has settled.
-const reportTimeout = 30 * time.Second
+// awaitReport returns a channel that is closed when the report of a settled session is written, or
+// when it cannot be written or takes too long.
+func awaitReport(ctx context.Context, client *api.Client, req api.SessionRequest) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = api.Call(ctx, client, api.WaitSession, api.WaitSessionRequest{Session: req.Session, Dir: req.Dir})
+	}()
+	return done
+}
 
 // watching remembers what was shown last.
 type watching struct {
