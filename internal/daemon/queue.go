@@ -86,8 +86,11 @@ func (o queueOperations) pause(ctx context.Context, req api.PauseQueueRequest) (
 	if err != nil {
 		return api.QueueResponse{}, err
 	}
+	if repo.Fingerprint == "" {
+		return api.QueueResponse{}, agency.Errorf(agency.CodeInvalidState, "%s has had no runs, so it has no landing queue", repo.Root).WithHint("agency run")
+	}
 	refs := []agency.QueueRef{{Repo: repo.Fingerprint, Target: req.Into}}
-	if req.Into == "" || repo.Fingerprint == "" {
+	if req.Into == "" {
 		open, err := o.store.OpenQueues(ctx)
 		if err != nil {
 			return api.QueueResponse{}, err
