@@ -111,7 +111,7 @@ func (attempts) ReadStart(dir string) (*agency.Start, error) { return runner.Rea
 func (attempts) ReadExit(dir string) (*agency.Exit, error)   { return runner.ReadExit(dir) }
 func (attempts) Locked(dir string) (bool, error)             { return runner.Locked(dir) }
 func (attempts) Alive(p agency.Process) (bool, error)        { return runner.Alive(p) }
-func (attempts) Held(dir string, start *agency.Start, kind agency.RunnerKind) *agency.Exit {
+func (attempts) Held(dir string, start *agency.Start, kind agency.RunnerKind) (*agency.Exit, error) {
 	return runner.Held(dir, start, kind)
 }
 func (a attempts) Alone(wrapper agency.Process) bool { return runner.Alone(wrapper, a.serving) }

@@ -121,13 +121,20 @@ func awaitHeld(f *family, exited chan<- status) {
 	exited <- status{alone: err == nil && len(tree) == 0}
 }
 
-// exitOf returns the exit status of a runner in the mode protocol, which its holder has kept.
+// exitOf returns the exit status of a runner in the mode protocol, which its holder has kept. While the
+// system fails to read it, exitOf tries again, for the same time as for a slow disk.
 func (w *wrapper) exitOf(st status) (status, error) {
-	wait, ok := readHeld(w.launch.AttemptDir)
+	h, err := readHeld(w.launch.AttemptDir)
+	for begin := time.Now(); err != nil && w.adopted != nil && time.Since(begin) < takeLimit; {
+		time.Sleep(heldEvery)
+		h, err = readHeld(w.launch.AttemptDir)
+	}
 	switch {
-	case ok:
-		st.wait = wait
+	case h != nil:
+		st.wait = h.Status
 		return st, nil
+	case w.adopted != nil && err != nil:
+		return st, fmt.Errorf("the exit status of the runner cannot be read: %w", err)
 	case w.adopted != nil:
 		return st, errors.New("the runner disappeared: what held its exit status was killed")
 	default:

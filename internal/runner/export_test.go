@@ -3,6 +3,8 @@ package runner
 import (
 	"io"
 	"time"
+
+	"agency"
 )
 
 // Internals that the external tests need.
@@ -78,4 +80,12 @@ func ResumeLog(path string, limit, end int64) (write func([]byte), err error) {
 		return nil, err
 	}
 	return l.write, nil
+}
+
+// ExitOfAdopted returns how a runner ended, as a wrapper finds it that adopted the runner.
+func ExitOfAdopted(attemptDir string) (code int, err error) {
+	w := &wrapper{launch: agency.Launch{AttemptDir: attemptDir}, adopted: &agency.Start{}}
+	st, err := w.exitOf(status{})
+	code, _ = st.code()
+	return code, err
 }

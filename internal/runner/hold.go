@@ -72,29 +72,32 @@ func Hold(attemptDir string, argv []string) int {
 	}
 }
 
-// readHeld returns the exit status that a holder wrote; false when it wrote none.
-func readHeld(attemptDir string) (unix.WaitStatus, bool) {
+// readHeld returns what a holder wrote; nil when it wrote nothing, or the file has other content. The
+// error is that of a system that fails to read the file.
+func readHeld(attemptDir string) (*held, error) {
 	h, err := readRecord[held](filepath.Join(attemptDir, heldFile))
-	if err != nil || h == nil {
-		return 0, false
+	if _, failed := errors.AsType[syscall.Errno](err); failed {
+		return nil, err
 	}
-	return h.Status, true
+	return h, nil
 }
 
 // Held returns the exit record of a runner whose wrapper was killed before the runner ended by
-// itself; nil when nothing holds its exit status.
-func Held(attemptDir string, start *agency.Start, kind agency.RunnerKind) *agency.Exit {
-	wait, ok := readHeld(attemptDir)
-	if !ok {
-		return nil
+// itself; nil without an error when nothing holds its exit status.
+func Held(attemptDir string, start *agency.Start, kind agency.RunnerKind) (*agency.Exit, error) {
+	h, err := readHeld(attemptDir)
+	if h == nil {
+		return nil, err
 	}
 	exit := &agency.Exit{
 		SchemaVersion: 1, RunID: start.RunID, Attempt: start.Attempt, RunnerKind: kind, StartedAt: start.StartedAt, PID: start.Runner.PID, EndedBy: agency.EndedByRunner,
 	}
-	if info, err := os.Stat(filepath.Join(attemptDir, heldFile)); err == nil {
-		exit.EndedAt = info.ModTime().UTC()
+	info, err := os.Stat(filepath.Join(attemptDir, heldFile))
+	if err != nil {
+		return nil, err
 	}
-	exit.ExitCode, exit.Signal = status{wait: wait}.code()
+	exit.EndedAt = info.ModTime().UTC()
+	exit.ExitCode, exit.Signal = status{wait: h.Status}.code()
 	exit.Network, _ = readUse(attemptDir) // without it, the record keeps what the daemon was told
-	return exit
+	return exit, nil
 }

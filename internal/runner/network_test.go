@@ -25,8 +25,8 @@ func TestHeldHasItsNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exit := runner.Held(dir, &agency.Start{}, agency.Shell)
-	if exit == nil || exit.Network == nil || exit.Network.Hosts[0] != "a.example" || exit.Network.Refused[0].Count != 7 {
-		t.Errorf("got %+v", exit)
+	exit, err := runner.Held(dir, &agency.Start{}, agency.Shell)
+	if err != nil || exit == nil || exit.Network == nil || exit.Network.Hosts[0] != "a.example" || exit.Network.Refused[0].Count != 7 {
+		t.Errorf("got %+v, %v", exit, err)
 	}
 }

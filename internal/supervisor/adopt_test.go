@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,53 @@ func TestExitWithoutAStart(t *testing.T) {
 	}
 	if w.count(p.id, agency.AttemptStarted) != 1 || w.count(p.id, agency.AttemptEnded) != 1 {
 		t.Errorf("events: %v", w.events(p.id))
+	}
+}
+
+// An exit record that the system fails to read is not a missing one: the attempt stays as it is until
+// the record can be read.
+func TestExitThatCannotBeReadYet(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before func(w *world) *wrapper
+		dies   func(w *world, p *wrapper)
+		state  agency.State
+	}{
+		"with the daemon alive": {
+			func(w *world) *wrapper { _, p := w.started("fix-login"); return p },
+			func(w *world, p *wrapper) { w.sup.Wrappers.Disconnect(p.id, 1, p.link) },
+			agency.Running,
+		},
+		"while no daemon runs": {
+			func(w *world) *wrapper { _, p := w.started("fix-login"); w.sup.Stop(); return p },
+			func(w *world, _ *wrapper) { w.start() },
+			agency.Running,
+		},
+		"before the record has its start": {
+			func(w *world) *wrapper { return w.cutOff("fix-login") },
+			func(w *world, _ *wrapper) { w.start() },
+			agency.Queued,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				p := test.before(w)
+				exit := &agency.Exit{RunID: p.id, Attempt: 1, StartedAt: p.start.StartedAt, EndedAt: time.Now(), PID: 101, EndedBy: agency.EndedByRunner}
+				w.attempts.change(p.dir, func(h *onHost) { h.exit, h.locked, h.broken = exit, false, syscall.EMFILE })
+				test.dies(w, p)
+				time.Sleep(time.Hour)
+				if a := w.run(p.id).Attempt; a.State != test.state || w.count(p.id, agency.AttemptEnded) != 0 {
+					t.Errorf("before the record can be read: %s, %s", a.State, a.Error)
+				}
+				w.attempts.change(p.dir, func(h *onHost) { h.broken = nil })
+				time.Sleep(time.Minute)
+				if r := w.run(p.id); r.Attempt.State != agency.Completed || r.RemovedAt != nil || w.count(p.id, agency.AttemptEnded) != 1 {
+					t.Errorf("a minute after it can be read: removed %v, %+v", r.RemovedAt, r.Attempt)
+				}
+			})
+		})
 	}
 }
 

@@ -320,6 +320,8 @@ type onHost struct {
 	start  *agency.Start
 	exit   *agency.Exit
 	held   *agency.Exit // of an agent that outlived its wrapper
+	broken error        // of reading start and exit
+	unheld error        // of reading held
 	locked bool
 }
 
@@ -347,13 +349,21 @@ func (f *fakeAttempts) change(dir string, change func(h *onHost)) {
 func (f *fakeAttempts) ReadStart(dir string) (*agency.Start, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dirs[dir].start, nil
+	h := f.dirs[dir]
+	if h.broken != nil {
+		return nil, h.broken
+	}
+	return h.start, nil
 }
 
 func (f *fakeAttempts) ReadExit(dir string) (*agency.Exit, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dirs[dir].exit, nil
+	h := f.dirs[dir]
+	if h.broken != nil {
+		return nil, h.broken
+	}
+	return h.exit, nil
 }
 
 func (f *fakeAttempts) Locked(dir string) (bool, error) {
@@ -371,10 +381,14 @@ func (f *fakeAttempts) Tail(string, string, int64) ([]byte, error) {
 
 func (f *fakeAttempts) Alive(agency.Process) (bool, error) { return !f.dead.Load(), nil }
 
-func (f *fakeAttempts) Held(dir string, _ *agency.Start, _ agency.RunnerKind) *agency.Exit {
+func (f *fakeAttempts) Held(dir string, _ *agency.Start, _ agency.RunnerKind) (*agency.Exit, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dirs[dir].held
+	h := f.dirs[dir]
+	if h.unheld != nil {
+		return nil, h.unheld
+	}
+	return h.held, nil
 }
 
 func (f *fakeAttempts) Signal(p agency.Process, sig syscall.Signal) error {

@@ -94,7 +94,10 @@ func (s *settler) settleUnheld(ctx context.Context, r *agency.Run, start *agency
 	if lives {
 		return s.loseFor(ctx, r, start, "no wrapper could adopt its agent, so agency ended it")
 	}
-	exit := s.attempts.Held(observe.AttemptDir(r.Dir, r.Attempt.Number), start, r.Runner.Kind)
+	exit, err := s.attempts.Held(observe.AttemptDir(r.Dir, r.Attempt.Number), start, r.Runner.Kind)
+	if err != nil {
+		return fmt.Errorf("read how the agent of %s ended: %w", r.Ref(), err)
+	}
 	if exit == nil {
 		return s.lose(ctx, r, start)
 	}

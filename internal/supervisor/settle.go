@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"agency"
@@ -235,7 +236,9 @@ func (s *settler) settle(ctx context.Context, r *agency.Run) (alive bool, err er
 }
 
 // seen returns what an attempt's wrapper left on this host. The lock is checked first, because a
-// wrapper writes its exit record before it releases the lock.
+// wrapper writes its exit record before it releases the lock. A record with wrong content counts as
+// missing. A record that the system fails to read does not: seen returns the error, and the caller
+// tries again.
 func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *agency.Exit, err error) {
 	dir := observe.AttemptDir(r.Dir, r.Attempt.Number)
 	if locked, err = s.attempts.Locked(dir); err != nil {
@@ -243,7 +246,12 @@ func (s *settler) seen(r *agency.Run) (locked bool, start *agency.Start, exit *a
 	}
 	start, startErr := s.attempts.ReadStart(dir)
 	exit, exitErr := s.attempts.ReadExit(dir)
-	if err := errors.Join(startErr, exitErr); err != nil {
+	err = errors.Join(startErr, exitErr)
+	if _, failed := errors.AsType[syscall.Errno](err); failed {
+		return locked, nil, nil, agency.Errorf(agency.CodeCleanupFailed, "read how attempt %d of %s began and ended: %w", r.Attempt.Number, r.Ref(), err).
+			WithHint("agency tries again; if the disk has lost the file, delete it, and the attempt counts as lost")
+	}
+	if err != nil {
 		s.log.Warn("read attempt records", "run", r.ID, "err", err)
 	}
 	return locked, start, exit, nil

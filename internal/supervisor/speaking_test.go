@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,7 +192,8 @@ func TestNoWrapperAdopts(t *testing.T) {
 	})
 }
 
-// The exit status of an agent that ended while no wrapper lived is not lost.
+// The exit status of an agent that ended while no wrapper lived is not lost, also when the system
+// fails to read it at first.
 func TestHeldExit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,9 +202,15 @@ func TestHeldExit(t *testing.T) {
 		w.attempts.dead.Store(true)
 		w.attempts.change(p.dir, func(h *onHost) {
 			h.locked, h.held = false, &agency.Exit{RunID: r.ID, Attempt: 1, EndedBy: agency.EndedByRunner, EndedAt: time.Now(), ExitCode: 3}
+			h.unheld = syscall.EIO
 		})
 		w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute)
+		if a := w.run(r.ID).Attempt; a.State != agency.Running {
+			t.Errorf("before it can be read: %s, %s", a.State, a.Error)
+		}
+		w.attempts.change(p.dir, func(h *onHost) { h.unheld = nil })
+		time.Sleep(2 * time.Second)
 		if a := w.run(r.ID).Attempt; a.State != agency.Failed || a.ExitCode == nil || *a.ExitCode != 3 || a.EndedBy != agency.EndedByRunner {
 			t.Errorf("got %+v", a)
 		}

@@ -184,8 +184,9 @@ type Attempts interface {
 	Locked(dir string) (bool, error)
 	// Alive reports whether a process still runs.
 	Alive(p agency.Process) (bool, error)
-	// Held returns the exit record of a runner that outlived its wrapper; nil without one.
-	Held(dir string, start *agency.Start, kind agency.RunnerKind) *agency.Exit
+	// Held returns the exit record of a runner that outlived its wrapper; nil without an error when
+	// there is none.
+	Held(dir string, start *agency.Start, kind agency.RunnerKind) (*agency.Exit, error)
 	// Alone reports whether nothing lives below a wrapper that it would have to end.
 	Alone(wrapper agency.Process) bool
 	Signal(p agency.Process, sig syscall.Signal) error
