@@ -74,7 +74,7 @@ func (w *wrapper) adopt() error {
 	}
 	logs.lost = &w.out.lost
 	w.out.logs = logs
-	reserveExit(w.launch.AttemptDir)
+	reserve(w.launch.AttemptDir, exitCodeFile, exitFile)
 	if w.relay != nil {
 		if err := serveRelay(w.relay, w.launch.Relay); err != nil {
 			return err

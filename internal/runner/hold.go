@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agency"
-	"agency/internal/file"
 )
 
 // heldFile holds the exit status of a runner in the mode protocol. Such a runner outlives a wrapper that
@@ -31,7 +30,8 @@ type held struct {
 
 // Hold runs a program with the files of this process, waits for its end, writes the exit status into the
 // folder of the attempt and returns it. It ignores the signals that end a program: the wrapper sends them
-// to the program too, and the holder stays until the program has ended.
+// to the program too, and the holder stays until the program has ended. Its own exit status, which its
+// parent gets, is that of the program also when the disk does not take the file.
 func Hold(attemptDir string, argv []string) int {
 	// Notify and not Ignore: the program would inherit an ignored signal.
 	signals := make(chan os.Signal, 8)
@@ -51,23 +51,21 @@ func Hold(attemptDir string, argv []string) int {
 		return codeNotExecutable
 	}
 	given()
+	reserve(attemptDir, heldFile)
 	for {
-		var status unix.WaitStatus
-		got, err := unix.Wait4(-1, &status, 0, nil)
+		var wait unix.WaitStatus
+		got, err := unix.Wait4(-1, &wait, 0, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return agency.ExitError
 		case got == pid:
-			data, err := json.Marshal(held{status})
-			if err == nil {
-				err = file.WriteDurable(filepath.Join(attemptDir, heldFile), data)
+			if data, err := json.Marshal(held{wait}); err == nil {
+				_ = writeReserved(filepath.Join(attemptDir, heldFile), data)
 			}
 			removeHeld(attemptDir)
-			if err != nil {
-				return agency.ExitError
-			}
-			return status.ExitStatus() & 0xff
+			code, _ := status{wait: wait}.code()
+			return code
 		}
 	}
 }

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -50,4 +51,32 @@ func TestHeldStatusThatCannotBeReadYet(t *testing.T) {
 			t.Errorf("the daemon reads %+v, %v", exit, err)
 		}
 	})
+}
+
+// A holder ends like its program, also when it cannot write the exit status, as on a full disk. It writes
+// the status into space that it has reserved.
+func TestHolderEndsLikeItsProgram(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]int{"exit 0": 0, "exit 3": 3, "kill -9 $$": 137} {
+		cmd := exec.Command(os.Args[0], "hold", filepath.Join(t.TempDir(), "missing"), "/bin/sh", "-c", script)
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != want {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+	dir := t.TempDir()
+	const script = `cd "$0"; i=0; until ln held.json.reserved reserve 2>/dev/null || [ $((i+=1)) = 1000 ]; do sleep 0.01; done; exit 3`
+	cmd := exec.Command(os.Args[0], "hold", dir, "/bin/sh", "-c", script, dir)
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
+		t.Error(err)
+	}
+	reserve, err := os.Stat(filepath.Join(dir, "reserve"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrote, err := os.Stat(filepath.Join(dir, "held.json")); err != nil || !os.SameFile(reserve, wrote) {
+		t.Errorf("the status is not in the reserved space: %v", err)
+	}
+	if exit, err := runner.Held(dir, &agency.Start{}, agency.Shell); err != nil || exit == nil || exit.ExitCode != 3 {
+		t.Errorf("got %+v, %v", exit, err)
+	}
 }

@@ -188,10 +188,10 @@ func writeExit(attemptDir string, exit *agency.Exit) error {
 // reserved is the suffix of a file that reserves the disk space for another file.
 const reserved = ".reserved"
 
-// reserveExit reserves the disk space that the exit record needs. If it fails, the record is
-// written like any other file.
-func reserveExit(attemptDir string) {
-	for _, name := range []string{exitCodeFile, exitFile} {
+// reserve reserves the disk space that the files need. If it fails, they are written like any other
+// file.
+func reserve(attemptDir string, names ...string) {
+	for _, name := range names {
 		_ = os.WriteFile(filepath.Join(attemptDir, name+reserved), make([]byte, 1<<12), 0o600)
 	}
 }

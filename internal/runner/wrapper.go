@@ -293,7 +293,7 @@ func (w *wrapper) startRunner() error {
 	}
 	logs.lost = &w.out.lost
 	w.out.logs = logs
-	reserveExit(w.launch.AttemptDir)
+	reserve(w.launch.AttemptDir, exitCodeFile, exitFile)
 	killpoint.At("wrapper.limit")
 	if w.limits, w.argv, err = limit.Begin(&w.launch); err != nil {
 		return err
