@@ -28,14 +28,31 @@ func controllers(name agency.LimitName) string {
 	return map[agency.LimitName]string{agency.LimitMemory: "memory", agency.LimitPids: "pids", agency.LimitCPUs: "cpu"}[name]
 }
 
-// groups returns the control groups as this process sees them. Without any, it is empty.
+// groups returns the control groups as this process sees them. Without any, or when they cannot be
+// read, it is empty.
 func groups() hierarchies {
-	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
-	own, err2 := os.ReadFile("/proc/self/cgroup")
-	if err := errors.Join(err1, err2); err != nil {
-		return hierarchies{}
+	h, _ := readGroups(self)
+	return h
+}
+
+// self is the folder with what the kernel shows of this process.
+const self = "/proc/self"
+
+// readGroups reads the control groups from the folder proc of a process in /proc. Without any, the result
+// is empty.
+func readGroups(proc string) (hierarchies, error) {
+	mounts, err := os.ReadFile(filepath.Join(proc, "mountinfo"))
+	own := []byte{}
+	if err == nil {
+		own, err = os.ReadFile(filepath.Join(proc, "cgroup"))
 	}
-	return parse(string(mounts), string(own))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // this system has none
+		return hierarchies{}, nil
+	case err != nil:
+		return hierarchies{}, fmt.Errorf("read the control groups: %w", err)
+	}
+	return parse(string(mounts), string(own)), nil
 }
 
 // parse reads the forms of /proc/self/mountinfo and /proc/self/cgroup.
@@ -325,11 +342,19 @@ func number(dir, name, word string) int64 {
 // Remove removes the groups of an attempt that has ended, if it has any. What still runs in them,
 // such as a daemon that the agent started, continues in the group of this process.
 func Remove(dir string, id agency.RunID, attempt int) error {
+	return removeSeen(self, dir, id, attempt)
+}
+
+// removeSeen is Remove in a process of which the kernel shows the groups in the folder proc.
+func removeSeen(proc, dir string, id agency.RunID, attempt int) error {
 	folders, err := foldersOf(dir)
 	if len(folders) == 0 {
 		return err
 	}
-	h := groups()
+	h, err := readGroups(proc)
+	if err != nil {
+		return err
+	}
 	for _, folder := range folders {
 		if filepath.Base(folder) != nameOf(id, attempt) || !h.holds(folder) {
 			continue // no wrapper wrote it, or it is from another boot

@@ -86,6 +86,32 @@ func TestRemoveNothingElse(t *testing.T) {
 	}
 }
 
+// While the groups cannot be read, the attempt's folder keeps their names.
+func TestRemoveLater(t *testing.T) {
+	top := t.TempDir()
+	folder := filepath.Join(top, nameOf(id, 1))
+	dir := tree(t, map[string]string{foldersFile: folder + "\n"})
+	proc := tree(t, map[string]string{"mountinfo": "30 23 0:26 / " + top + " rw,nosuid - cgroup2 cgroup2 rw\n", "cgroup/unreadable": ""})
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeSeen(proc, dir, id, 1); err == nil {
+		t.Error("no error although the groups cannot be read")
+	}
+	if err := os.RemoveAll(filepath.Join(proc, "cgroup")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(proc, "cgroup"), []byte("0::/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeSeen(proc, dir, id, 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("the group stays: %v", err)
+	}
+}
+
 // Empty files count, a file with two names counts once, and no walk comes before it can be needed.
 func TestMeasure(t *testing.T) {
 	dir := tree(t, map[string]string{"a/1": "", "a/2": "", "b": strings.Repeat("x", 100<<10)})
