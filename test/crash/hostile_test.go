@@ -183,6 +183,32 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
+// An exit record that the disk does not give yet is not a missing one: the run stays as it is until then.
+func TestExitRecordFailsToBeRead(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a file")
+	}
+	w := newWorld(t)
+	w.must("run", "--name", "target", "--prompt", "wait-file "+w.path("go"))
+	r := w.target()
+	record := filepath.Join(r.Dir, "attempts", "1", "runner_done.json")
+	w.must("daemon", "stop")
+	wrapper := w.wrapper(r.ID)
+	w.write("go", "")
+	w.awaitDeath(wrapper)
+	if err := mountFailing(record); err != nil {
+		t.Skipf("no file that fails: %v", err)
+	}
+	t.Cleanup(func() { unmount(record) })
+	if now := w.target(); now.State != "running" { // the next daemon has looked by its first answer
+		t.Errorf("it is %s: %s %s", now.State, now.ErrorCode, now.Error)
+	}
+	unmount(record)
+	w.must("wait", "target", "--for", "completed", "--timeout", "90s")
+	w.calm(false)
+}
+
 // On a full disk, or one that soon is, every command works or reports the disk, and with room again
 // everything recovers.
 func TestFullDisk(t *testing.T) {

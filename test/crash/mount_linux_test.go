@@ -22,6 +22,12 @@ func writable(path string, yes bool) error {
 
 func unmount(path string) { _ = syscall.Unmount(path, 2) } // MNT_DETACH: a process may still use it
 
+// mountFailing mounts a file over another one, every read of which fails with EIO: nothing is at address
+// 0 of this process.
+func mountFailing(path string) error {
+	return syscall.Mount("/proc/self/mem", path, "", syscall.MS_BIND, "")
+}
+
 // limitFiles limits how many more files a process may open, and returns the function that undoes
 // it.
 func limitFiles(pid, more int) (undo func(), err error) {

@@ -10,4 +10,6 @@ func writable(string, bool) error { return errors.ErrUnsupported }
 
 func unmount(string) {}
 
+func mountFailing(string) error { return errors.ErrUnsupported }
+
 func limitFiles(int, int) (func(), error) { return nil, errors.ErrUnsupported }
