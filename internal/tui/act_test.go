@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -35,6 +36,42 @@ func TestLanding(t *testing.T) {
 	u.presses("y")
 	u.did("queue r_translate")
 	u.sees("queued to land")
+}
+
+// Checks may take hours: the dashboard waits for them until they end.
+func TestLongChecks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := seated(t, 100, 30)
+		verify, merge := u.m.desk.Daemon.VerifyRun, u.m.desk.Daemon.MergeRun
+		u.m.desk.Daemon.VerifyRun = func(ctx context.Context, req api.VerifyRunRequest) (api.VerifyRunResponse, error) {
+			if err := passes(ctx, 2*time.Hour); err != nil {
+				return api.VerifyRunResponse{}, err
+			}
+			return verify(ctx, req)
+		}
+		u.m.desk.Daemon.MergeRun = func(ctx context.Context, req api.MergeRunRequest) (api.MergeRunResponse, error) {
+			if err := passes(ctx, 2*time.Hour); err != nil {
+				return api.MergeRunResponse{}, err
+			}
+			return merge(ctx, req)
+		}
+		u.presses("V")
+		u.sees("auth-fix passed the checks")
+		u.presses("M y")
+		u.sees("auth-fix merged")
+		u.did("verify r_auth-fix", "merge r_auth-fix")
+	})
+}
+
+// passes waits until a time has passed, and returns an error if ctx ends before that.
+func passes(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Actions are for the marked runs, or for the one at the cursor; what ends something is asked first.

@@ -206,16 +206,12 @@ func (a *actions) snapshot(ctx context.Context, run string) error {
 
 // merge lands the work of a run in its target, after the checks of the target.
 func (a *actions) merge(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeout(ctx, page.LandTime)
-	defer cancel()
 	_, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 	return err
 }
 
 // verify runs the checks of the target on the work of a run.
 func (a *actions) verify(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeout(ctx, page.LandTime)
-	defer cancel()
 	resp, err := a.desk.Daemon.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 	if err == nil && !resp.Passed {
 		return agency.Errorf(agency.CodeInvalidState, "the checks did not pass").WithHint("agency verify %s", resp.Run.Ref())

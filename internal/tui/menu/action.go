@@ -203,8 +203,6 @@ func (m *Menu) landing(r *api.Run) []action {
 		return actions
 	}
 	actions = append(actions, action{does: "run the checks of its branch", says: "checking", many: true, do: func(ctx context.Context, _ string) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, page.LandTime)
-		defer cancel()
 		resp, err := d.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: env, Config: config})
 		if err == nil && !resp.Passed {
 			return "", agency.Errorf(agency.CodeInvalidState, "%s did not pass the checks", name).WithHint("agency verify %s", name)
@@ -213,8 +211,6 @@ func (m *Menu) landing(r *api.Run) []action {
 	}})
 	if r.Status != agency.Working && r.Status != agency.Active {
 		actions = append(actions, action{does: "merge it into its branch", sure: "merge %s into its branch?", says: "checking and merging", many: true, do: func(ctx context.Context, _ string) (string, error) {
-			ctx, cancel := context.WithTimeout(ctx, page.LandTime)
-			defer cancel()
 			resp, err := d.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: env, Config: config})
 			return strings.Join(append([]string{name + " is merged"}, resp.Warnings...), "\n"), err
 		}})

@@ -1,8 +1,11 @@
 package menu_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"agency"
 	"agency/internal/api"
@@ -69,6 +72,30 @@ func TestMenuEnded(t *testing.T) {
 		"error: idle did not pass the checks\nagency verify idle", "merge idle into its branch? y/n", "idle is merged", "queue idle to land in its branch? y/n", "idle is queued to land",
 		"resume idle? y/n\nnothing was done", "remove idle? unsaved work is saved first y/n", "idle is removed\nnumber of a run")
 	u.did("verify r_3", "merge r_3", "queue r_3", "remove r_3")
+}
+
+// Checks may take hours: the menu waits for them until they end.
+func TestMenuLongChecks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := sit(t, api.Run{ID: "r_3", Name: "idle", Status: agency.LabelCompleted, State: agency.Completed})
+		checks := func(ctx context.Context) error {
+			select {
+			case <-time.After(2 * time.Hour):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		u.daemon.VerifyRun = func(ctx context.Context, _ api.VerifyRunRequest) (api.VerifyRunResponse, error) {
+			return api.VerifyRunResponse{Passed: true}, checks(ctx)
+		}
+		u.daemon.MergeRun = func(ctx context.Context, _ api.MergeRunRequest) (api.MergeRunResponse, error) {
+			return api.MergeRunResponse{}, checks(ctx)
+		}
+		u.types("1 2 3 y q")
+		u.hears("checking idle\nidle passed the checks\n", "checking and merging idle\nidle is merged\n")
+	})
 }
 
 // A snoozed run is one that the user put off, and that can be had back.

@@ -14,9 +14,6 @@ const (
 	SnoozeOver = time.Millisecond // ends a snooze
 )
 
-// LandTime is how long a landing or checks may take, as for agency merge.
-const LandTime = 5 * time.Minute
-
 // SnoozeRun snoozes the open alerts of a run for a time. It returns E_INVALID_STATE if the run has none.
 func SnoozeRun(ctx context.Context, d *Daemon, run string, wait time.Duration) error {
 	open, err := d.ListAlerts(ctx, api.ListAlertsRequest{Run: run})
