@@ -193,6 +193,30 @@ func TestSendWithoutConfirmation(t *testing.T) {
 	u.seesNot("> hello")
 }
 
+// A message that a run has not got is not lost by what succeeds meanwhile: another action, or the same
+// message to another run.
+func TestRefusedMessageIsKept(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 100, 24)
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "it shows a dialog")
+	u.presses("space space s")
+	u.types("hello")
+	u.presses("enter")
+	u.did("send r_auth-fix hello", "send r_docs hello")
+	u.sees("auth-fix: it shows a dialog", "1 marked")
+	u.waits(readFor)
+	u.presses("s")
+	u.sees("send to auth-fix> hello")
+	u.presses("esc b")
+	u.did("snapshot r_auth-fix")
+	u.presses("g s")
+	u.sees("send to auth-fix> hello")
+	u.presses("enter")
+	u.did("send r_auth-fix hello")
+	u.presses("s")
+	u.seesNot("> hello")
+}
+
 // An action on several runs ends when the user wants it to. The reasons of failures are told.
 func TestEndOfAnAction(t *testing.T) {
 	t.Parallel()

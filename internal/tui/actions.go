@@ -38,6 +38,7 @@ type task struct {
 	runs       []api.Run
 	at         int // the run that the task acts on now
 	act        runFunc
+	message    string // what the task sends; empty if it sends nothing
 	id         int    // of page.Desk.Begin
 	ended      bool   // the user ended it before its last run
 	caveats    int    // how many runs have a caveat
@@ -57,7 +58,11 @@ type steppedMsg struct {
 
 // each begins an action on runs.
 func (a *actions) each(runs []api.Run, does, done string, act runFunc) tea.Cmd {
-	t := &task{does: does, done: done, runs: runs, act: act}
+	return a.begin(&task{does: does, done: done, runs: runs, act: act})
+}
+
+// begin begins a task.
+func (a *actions) begin(t *task) tea.Cmd {
 	a.tasks = append(a.tasks, t)
 	return a.next(t)
 }
@@ -111,6 +116,9 @@ func (a *actions) end() bool {
 	}
 	return found
 }
+
+// complete reports whether a task has acted on all of its runs, and has not failed for any of them.
+func (t *task) complete() bool { return t.at == len(t.runs) && len(t.failed) == 0 }
 
 // result returns the result of a task.
 func (t *task) result() page.Acted {

@@ -17,6 +17,7 @@ import (
 type answeredMsg struct {
 	run   api.Run // as it was when it was answered
 	reply string  // in words
+	typed string  // the reply, if the user typed it
 	resp  api.AnswerRunResponse
 	err   error
 	now   string // the prompt that the run waits for, after an error
@@ -84,7 +85,7 @@ func (p *replies) allow(string) tea.Cmd {
 	case !p.whole():
 		return p.desk.Say("not all of the request is seen: " + p.desk.Key("zoom") + " shows more, " + p.desk.Key("attach") + " its terminal")
 	}
-	return p.answer(r, api.AnswerRunRequest{Decision: agency.Allow}, "allowed")
+	return p.answer(r, api.AnswerRunRequest{Decision: agency.Allow}, answeredMsg{reply: "allowed"})
 }
 
 // reject refuses what the run at the cursor asks for, or gives no answer to its question.
@@ -96,7 +97,7 @@ func (p *replies) reject(string) tea.Cmd {
 	case r.Request == nil:
 		return p.desk.Say(r.Ref() + " asks in its own words: " + p.desk.Key("reply") + " replies")
 	}
-	return p.answer(r, api.AnswerRunRequest{Decision: agency.Deny}, "rejected")
+	return p.answer(r, api.AnswerRunRequest{Decision: agency.Deny}, answeredMsg{reply: "rejected"})
 }
 
 // choose answers with an option that the terminal of the run shows.
@@ -114,7 +115,7 @@ func (p *replies) choose(key string) tea.Cmd {
 	case n >= len(options):
 		return p.desk.Say("there is no option " + key + ": " + p.desk.Key("reply") + " replies")
 	}
-	return p.answer(r, api.AnswerRunRequest{Text: options[n]}, "answered: "+options[n])
+	return p.answer(r, api.AnswerRunRequest{Text: options[n]}, answeredMsg{reply: "answered: " + options[n]})
 }
 
 // options returns the options of the question of the run at the cursor: those that the agent names or,
@@ -135,15 +136,16 @@ func (p *replies) options() []string {
 
 // reply answers a run in the words of the user.
 func (p *replies) reply(r *api.Run, text string) tea.Cmd {
-	return p.answer(r, api.AnswerRunRequest{Text: text}, "answered: "+text)
+	return p.answer(r, api.AnswerRunRequest{Text: text}, answeredMsg{reply: "answered: " + text, typed: text})
 }
 
-// answer sends an answer to the request of a run. The daemon refuses it if the run asks something else by now.
-func (p *replies) answer(r *api.Run, req api.AnswerRunRequest, reply string) tea.Cmd {
+// answer sends an answer to the request of a run, and ends as msg. The daemon refuses the answer if the run
+// asks something else by now.
+func (p *replies) answer(r *api.Run, req api.AnswerRunRequest, msg answeredMsg) tea.Cmd {
 	req.Run, req.PromptID = string(r.ID), view.PromptID(r)
-	run, ctx, d := *r, p.desk.Ctx, p.desk.Daemon
+	ctx, d := p.desk.Ctx, p.desk.Daemon
+	msg.run = *r
 	return tea.Batch(p.desk.Say("answering "+r.Ref()+" …"), func() tea.Msg {
-		msg := answeredMsg{run: run, reply: reply}
 		if msg.resp, msg.err = d.AnswerRun(ctx, req); msg.err != nil {
 			if resp, err := d.ListRuns(ctx, api.ListRunsRequest{Run: req.Run, Fields: fields()}); err == nil && len(resp.Runs) == 1 {
 				msg.now = view.PromptID(&resp.Runs[0])

@@ -123,10 +123,11 @@ func (b *board) Update(msg tea.Msg) tea.Cmd {
 	case answeredMsg:
 		return b.answered(msg)
 	case steppedMsg:
-		if msg.err == nil {
-			delete(b.unsent, sending)
+		next := b.do.stepped(msg)
+		if t := msg.task; t.complete() {
+			b.taken(sending, t.message)
 		}
-		return b.do.stepped(msg)
+		return next
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (b *board) regroup() tea.Cmd {
 func (b *board) answered(msg answeredMsg) tea.Cmd {
 	ref := msg.run.Ref()
 	if msg.err == nil {
-		delete(b.unsent, replying)
+		b.taken(replying, msg.typed)
 	}
 	switch {
 	case msg.err != nil && agency.IsCode(msg.err, agency.CodeInvalidState) && msg.now != view.PromptID(&msg.run):

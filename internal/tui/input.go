@@ -158,13 +158,20 @@ func (in *input) startSend(string) tea.Cmd {
 // send sends a message to the targets.
 func (in *input) send(text string) tea.Cmd {
 	in.unsent[sending] = text
-	return in.do.each(in.targets, "sending to", "got the message", func(ctx context.Context, run string) (string, error) {
+	return in.do.begin(&task{does: "sending to", done: "got the message", message: text, runs: in.targets, act: func(ctx context.Context, run string) (string, error) {
 		resp, err := in.desk.Daemon.SendInput(ctx, api.SendInputRequest{Run: run, Text: text})
 		if err == nil && !resp.Confirmed {
 			return "agency typed the message, but did not see the agent accept it", nil
 		}
 		return "", err
-	})
+	}})
+}
+
+// taken forgets a text that the daemon has taken, unless another text is kept by now.
+func (in *input) taken(by typing, text string) {
+	if in.unsent[by] == text {
+		delete(in.unsent, by)
+	}
 }
 
 // startMove begins the change of mode of the marked runs, or of the one at the cursor.

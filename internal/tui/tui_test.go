@@ -93,6 +93,29 @@ func TestAnsweredByAnother(t *testing.T) {
 	u.sees("a user types there")
 }
 
+// A reply that a run has not got is there again, also after an answer to another run.
+func TestRefusedReplyIsKept(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 80, 24)
+	u.presses("j")
+	u.waits(deadKeys)
+	u.presses("i")
+	u.types("short")
+	u.refuse = agency.Errorf(agency.CodeInputRefused, "a user types there")
+	u.presses("enter")
+	u.sees("a user types there")
+	u.waits(readFor)
+	u.presses("k")
+	u.waits(deadKeys)
+	u.presses("a j")
+	u.waits(deadKeys)
+	u.presses("i")
+	u.sees("reply to docs> short")
+	u.presses("enter i")
+	u.seesNot("> short")
+	u.did("answer r_docs q1@"+stamp(-9*time.Minute)+" short", "answer r_auth-fix toolu_auth-fix@"+stamp(-2*time.Minute)+" allow", "answer r_docs q1@"+stamp(-9*time.Minute)+" short")
+}
+
 // A reply is typed on the last row, and goes to the run that it was begun for.
 func TestReply(t *testing.T) {
 	t.Parallel()
