@@ -147,10 +147,10 @@ func (p *replies) answer(r *api.Run, req api.AnswerRunRequest, msg answeredMsg) 
 	msg.run = *r
 	return tea.Batch(p.desk.Say("answering "+r.Ref()+" …"), func() tea.Msg {
 		if msg.resp, msg.err = d.AnswerRun(ctx, req); msg.err != nil {
-			if resp, err := d.ListRuns(ctx, api.ListRunsRequest{Run: req.Run, Fields: fields()}); err == nil && len(resp.Runs) == 1 {
+			if resp, err := d.ListRuns(ctx, api.ListRunsRequest{Run: req.Run, Fields: fields()}); err == nil && len(resp.Runs) == 1 && !resp.Runs[0].State.Final() {
 				msg.now = view.PromptID(&resp.Runs[0])
 			} else {
-				msg.now = req.PromptID // unknown
+				msg.now = req.PromptID // unknown, or the request ended unanswered, with the agent
 			}
 		}
 		return msg

@@ -78,7 +78,8 @@ func TestDeadKeys(t *testing.T) {
 	u.did("answer r_docs q1@" + stamp(-9*time.Minute) + " Short")
 }
 
-// A request that another client answered meanwhile is not shown as an error; other errors are.
+// A request that another client answered meanwhile is not shown as an error; other errors are, such as that of an
+// agent that has ended.
 func TestAnsweredByAnother(t *testing.T) {
 	t.Parallel()
 	u := seated(t, 80, 24)
@@ -91,6 +92,13 @@ func TestAnsweredByAnother(t *testing.T) {
 	u.refuse = agency.Errorf(agency.CodeInputRefused, "a user types there")
 	u.presses("a")
 	u.sees("a user types there")
+	u = seated(t, 80, 24)
+	u.refuse = agency.Errorf(agency.CodeInvalidState, "auth-fix is not live")
+	u.runs[0] = run("auth-fix", agency.LabelKilled, "")
+	u.runs[0].State = agency.Killed
+	u.presses("a")
+	u.sees("auth-fix is not live")
+	u.seesNot("already answered")
 }
 
 // A reply that a run has not got is there again, also after an answer to another run.
