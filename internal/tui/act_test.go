@@ -193,6 +193,55 @@ func TestSendWithoutConfirmation(t *testing.T) {
 	u.seesNot("> hello")
 }
 
+// What the daemon did not do as asked is shown in place of the usual outcome.
+func TestCaveats(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 120, 24)
+	d := &u.m.desk.Daemon
+	u.presses("I")
+	u.sees("auth-fix interrupted")
+	d.InterruptRun = func(context.Context, api.RunRequest) (api.InterruptRunResponse, error) {
+		return api.InterruptRunResponse{}, nil
+	}
+	u.presses("I")
+	u.sees("auth-fix: interruption written, and not acknowledged yet")
+	d.InterruptRun = func(context.Context, api.RunRequest) (api.InterruptRunResponse, error) {
+		return api.InterruptRunResponse{Confirmed: true, Queued: 2}, nil
+	}
+	u.presses("I")
+	u.sees("auth-fix: interrupted; messages that it begins with now: 2")
+	d.TakeSnapshot = func(_ context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
+		if req.Run == "r_docs" {
+			return api.TakeSnapshotResponse{Snapshot: &agency.Saved{Nested: []string{"lib"}}}, nil
+		}
+		return api.TakeSnapshotResponse{}, nil
+	}
+	u.presses("b")
+	u.sees("auth-fix: nothing to save")
+	u.presses("j b")
+	u.sees("docs: saved; lib is a repository of its own and is not saved")
+	d.ResumeRun = func(_ context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+		if req.Mode != "" {
+			return api.ResumeRunResponse{Continued: true, Warnings: []string{"it lacks TOKEN"}}, nil
+		}
+		return api.ResumeRunResponse{Note: "codex has no conversation to continue", Warnings: []string{"it lacks TOKEN"}}, nil
+	}
+	u.presses("R y")
+	u.sees("docs: codex has no conversation to continue; it lacks TOKEN")
+	u.presses("c enter")
+	u.sees("docs: continues its conversation; it lacks TOKEN")
+	d.MergeRun = func(context.Context, api.MergeRunRequest) (api.MergeRunResponse, error) {
+		return api.MergeRunResponse{Warnings: []string{"its branch stays"}}, nil
+	}
+	u.presses("M y")
+	u.sees("docs: merged; its branch stays")
+	d.RemoveRun = func(context.Context, api.RemoveRunRequest) (api.RemoveRunResponse, error) {
+		return api.RemoveRunResponse{Warnings: []string{"its container stays"}}, nil
+	}
+	u.presses("D y")
+	u.sees("docs: removed; its container stays")
+}
+
 // A message that a run has not got is not lost by what succeeds meanwhile: another action, or the same
 // message to another run.
 func TestRefusedMessageIsKept(t *testing.T) {

@@ -156,81 +156,73 @@ func (a *actions) none() tea.Cmd {
 }
 
 // now returns the action of a key that acts at once on the marked runs, or on the one at the cursor.
-func (a *actions) now(does, done string, act func(ctx context.Context, run string) error) func(string) tea.Cmd {
+func (a *actions) now(does, done string, act runFunc) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		runs := a.list.Targets()
 		if len(runs) == 0 {
 			return a.none()
 		}
-		return a.each(runs, does, done, withoutCaveat(act))
+		return a.each(runs, does, done, act)
 	}
 }
 
-// withoutCaveat returns a runFunc without caveats.
-func withoutCaveat(do func(ctx context.Context, run string) error) runFunc {
-	return func(ctx context.Context, run string) (string, error) { return "", do(ctx, run) }
-}
-
 // sure returns the action of a key that acts like that of now, but after a question.
-func (a *actions) sure(ask, does, done string, act func(ctx context.Context, run string) error) func(string) tea.Cmd {
+func (a *actions) sure(ask, does, done string, act runFunc) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		runs := a.list.Targets()
 		if len(runs) == 0 {
 			return a.none()
 		}
-		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, withoutCaveat(act)) })
+		return a.desk.Confirm(fmt.Sprintf(ask, named(runs)), func() tea.Cmd { return a.each(runs, does, done, act) })
 	}
 }
 
 // stop stops a run.
-func (a *actions) stop(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
-	return err
+func (a *actions) stop(ctx context.Context, run string) (caveat string, err error) {
+	_, err = a.desk.Daemon.StopRun(ctx, api.RunRequest{Run: run})
+	return "", err
 }
 
 // interrupt interrupts the agent of a run.
-func (a *actions) interrupt(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.InterruptRun(ctx, api.RunRequest{Run: run})
-	return err
+func (a *actions) interrupt(ctx context.Context, run string) (caveat string, err error) {
+	return page.InterruptRun(ctx, &a.desk.Daemon, run)
 }
 
 // remove removes a run.
-func (a *actions) remove(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
-	return err
+func (a *actions) remove(ctx context.Context, run string) (caveat string, err error) {
+	resp, err := a.desk.Daemon.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
+	return page.Warned("removed", resp.Warnings), err
 }
 
 // resume resumes a run.
-func (a *actions) resume(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
-	return err
+func (a *actions) resume(ctx context.Context, run string) (caveat string, err error) {
+	return page.ResumeRun(ctx, &a.desk.Daemon, api.ResumeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 }
 
 // snapshot saves the work of a run.
-func (a *actions) snapshot(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.TakeSnapshot(ctx, api.RunRequest{Run: run})
-	return err
+func (a *actions) snapshot(ctx context.Context, run string) (caveat string, err error) {
+	return page.SaveRun(ctx, &a.desk.Daemon, run)
 }
 
 // merge lands the work of a run in its target, after the checks of the target.
-func (a *actions) merge(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
-	return err
+func (a *actions) merge(ctx context.Context, run string) (caveat string, err error) {
+	resp, err := a.desk.Daemon.MergeRun(ctx, api.MergeRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
+	return page.Warned("merged", resp.Warnings), err
 }
 
 // verify runs the checks of the target on the work of a run.
-func (a *actions) verify(ctx context.Context, run string) error {
+func (a *actions) verify(ctx context.Context, run string) (caveat string, err error) {
 	resp, err := a.desk.Daemon.VerifyRun(ctx, api.VerifyRunRequest{Run: run, Env: a.desk.Env, Config: a.desk.Config})
 	if err == nil && !resp.Passed {
-		return agency.Errorf(agency.CodeInvalidState, "the checks did not pass").WithHint("agency verify %s", resp.Run.Ref())
+		return "", agency.Errorf(agency.CodeInvalidState, "the checks did not pass").WithHint("agency verify %s", resp.Run.Ref())
 	}
-	return err
+	return "", err
 }
 
 // enqueue adds a run to the landing queue of its branch. In an empty queue it lands at once.
-func (a *actions) enqueue(ctx context.Context, run string) error {
-	_, err := a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
-	return err
+func (a *actions) enqueue(ctx context.Context, run string) (caveat string, err error) {
+	_, err = a.desk.Daemon.AddToQueue(ctx, api.AddToQueueRequest{Runs: []string{run}, Env: a.desk.Env, Config: a.desk.Config})
+	return "", err
 }
 
 // snooze snoozes the open alerts of the marked runs, or of the one at the cursor, for an hour. It ends the
@@ -240,12 +232,11 @@ func (a *actions) snooze(string) tea.Cmd {
 	if len(runs) == 0 {
 		return a.none()
 	}
+	does, done, wait := "snoozing", "snoozed for an hour", page.Snooze
 	if runs[0].SnoozedUntil != nil {
-		return a.each(runs, "waking", "no longer snoozed", withoutCaveat(func(ctx context.Context, run string) error {
-			return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.SnoozeOver)
-		}))
+		does, done, wait = "waking", "no longer snoozed", page.SnoozeOver
 	}
-	return a.each(runs, "snoozing", "snoozed for an hour", withoutCaveat(func(ctx context.Context, run string) error {
-		return page.SnoozeRun(ctx, &a.desk.Daemon, run, page.Snooze)
-	}))
+	return a.each(runs, does, done, func(ctx context.Context, run string) (string, error) {
+		return "", page.SnoozeRun(ctx, &a.desk.Daemon, run, wait)
+	})
 }

@@ -186,8 +186,7 @@ func (in *input) startMove(string) tea.Cmd {
 
 // move continues the targets in the mode that the user typed.
 func (in *input) move(text string) tea.Cmd {
-	return in.do.each(in.targets, "changing the mode of", "moved to another mode", withoutCaveat(func(ctx context.Context, run string) error {
-		_, err := in.desk.Daemon.ResumeRun(ctx, page.ReadMode(run, text, in.desk.Env, in.desk.Config))
-		return err
-	}))
+	return in.do.each(in.targets, "changing the mode of", "moved to another mode", func(ctx context.Context, run string) (string, error) {
+		return page.ResumeRun(ctx, &in.desk.Daemon, page.ReadMode(run, text, in.desk.Env, in.desk.Config))
+	})
 }

@@ -155,7 +155,7 @@ func (u *user) daemon() page.Daemon {
 			return api.QueueResponse{}, u.record("queue %s %s of %s", req.Change, req.Runs, req.Into)
 		},
 		InterruptRun: func(_ context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
-			return api.InterruptRunResponse{}, u.record("interrupt %s", req.Run)
+			return api.InterruptRunResponse{Confirmed: true}, u.record("interrupt %s", req.Run)
 		},
 		PauseQueue: func(_ context.Context, req api.PauseQueueRequest) (api.QueueResponse, error) {
 			return api.QueueResponse{}, u.record("queue of %s in %s paused %t", req.Into, req.Dir, !req.Resume)
@@ -168,12 +168,12 @@ func (u *user) daemon() page.Daemon {
 		},
 		ResumeRun: func(_ context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
 			if req.Mode != "" {
-				return api.ResumeRunResponse{}, u.record("mode %s %s %q, idle %t", req.Run, req.Mode, req.Prompt, req.Idle)
+				return api.ResumeRunResponse{Continued: true}, u.record("mode %s %s %q, idle %t", req.Run, req.Mode, req.Prompt, req.Idle)
 			}
-			return api.ResumeRunResponse{}, u.record("resume %s", req.Run)
+			return api.ResumeRunResponse{Continued: true}, u.record("resume %s", req.Run)
 		},
 		TakeSnapshot: func(_ context.Context, req api.RunRequest) (api.TakeSnapshotResponse, error) {
-			return api.TakeSnapshotResponse{}, u.record("snapshot %s", req.Run)
+			return api.TakeSnapshotResponse{Snapshot: &agency.Saved{}}, u.record("snapshot %s", req.Run)
 		},
 		VerifyRun: func(_ context.Context, req api.VerifyRunRequest) (api.VerifyRunResponse, error) {
 			return api.VerifyRunResponse{Passed: req.Run != "r_flaky"}, u.record("verify %s", req.Run)

@@ -32,6 +32,14 @@ func titles(actions []action) []string {
 	return rows
 }
 
+// outcome returns what to print after an action: what was done, or the caveat if there is one.
+func outcome(name, done, caveat string) string {
+	if caveat != "" {
+		return name + ": " + caveat
+	}
+	return name + " " + done
+}
+
 // act prints actions, and does the one that the user chooses. name is that of their object.
 func (con *console) act(ctx context.Context, name string, actions []action) error {
 	for {
@@ -159,8 +167,8 @@ func (m *Menu) talk(r *api.Run) []action {
 	}
 	if busy := r.Request != nil || slices.Contains([]agency.Label{agency.Working, agency.Active, agency.Stalled}, r.Status); busy && r.Mode == agency.ModeProtocol {
 		actions = append(actions, action{does: "interrupt what it does", many: true, do: func(ctx context.Context, _ string) (string, error) {
-			_, err := d.InterruptRun(ctx, api.RunRequest{Run: run})
-			return name + " is interrupted", err
+			caveat, err := page.InterruptRun(ctx, d, run)
+			return outcome(name, "is interrupted", caveat), err
 		}})
 	}
 	return actions
@@ -181,13 +189,13 @@ func (m *Menu) life(r *api.Run) []action {
 	}
 	if r.Status != agency.Merged {
 		actions = append(actions, action{does: "resume it", sure: "resume %s?", says: "resuming", many: true, do: func(ctx context.Context, _ string) (string, error) {
-			_, err := d.ResumeRun(ctx, api.ResumeRunRequest{Run: run, Env: m.o.Env, Config: m.o.Config})
-			return name + " continues", err
+			caveat, err := page.ResumeRun(ctx, d, api.ResumeRunRequest{Run: run, Env: m.o.Env, Config: m.o.Config})
+			return outcome(name, "continues", caveat), err
 		}})
 	}
 	return append(actions, action{does: "remove it", sure: "remove %s? unsaved work is saved first", says: "removing", many: true, leaves: true, do: func(ctx context.Context, _ string) (string, error) {
-		_, err := d.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
-		return name + " is removed", err
+		resp, err := d.RemoveRun(ctx, api.RemoveRunRequest{Run: run})
+		return outcome(name, "is removed", page.Warned("removed", resp.Warnings)), err
 	}})
 }
 
@@ -227,8 +235,8 @@ func (m *Menu) others(r *api.Run) []action {
 	actions := []action{}
 	if r.Status != agency.LabelRemoving && r.State != agency.Queued {
 		actions = append(actions, action{does: "save its work in a snapshot", says: "saving", many: true, do: func(ctx context.Context, _ string) (string, error) {
-			_, err := d.TakeSnapshot(ctx, api.RunRequest{Run: run})
-			return name + " is saved", err
+			caveat, err := page.SaveRun(ctx, d, run)
+			return outcome(name, "is saved", caveat), err
 		}})
 	}
 	if canMove(r) {
@@ -277,6 +285,6 @@ func (m *Menu) move(ctx context.Context, r *api.Run) (string, error) {
 		return "in the mode headless an agent needs a task; nothing was done", err
 	}
 	m.console.say("moving %s", r.Ref())
-	_, err = m.o.Daemon.ResumeRun(ctx, page.ReadMode(string(r.ID), string(mode)+" "+task, m.o.Env, m.o.Config))
-	return r.Ref() + " continues in the mode " + string(mode), err
+	caveat, err := page.ResumeRun(ctx, &m.o.Daemon, page.ReadMode(string(r.ID), string(mode)+" "+task, m.o.Env, m.o.Config))
+	return outcome(r.Ref(), "continues in the mode "+string(mode), caveat), err
 }

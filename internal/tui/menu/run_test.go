@@ -98,6 +98,31 @@ func TestMenuLongChecks(t *testing.T) {
 	})
 }
 
+// What the daemon did not do as asked is printed in place of the usual outcome.
+func TestMenuCaveats(t *testing.T) {
+	t.Parallel()
+	u := sit(t, api.Run{ID: "r_4", Name: "live", Status: agency.Working, State: agency.Running, Mode: agency.ModeProtocol},
+		api.Run{ID: "r_3", Name: "idle", Status: agency.LabelCompleted, State: agency.Completed, Conversation: "c"})
+	u.daemon.InterruptRun = func(context.Context, api.RunRequest) (api.InterruptRunResponse, error) {
+		return api.InterruptRunResponse{}, nil
+	}
+	u.daemon.TakeSnapshot = func(context.Context, api.RunRequest) (api.TakeSnapshotResponse, error) {
+		return api.TakeSnapshotResponse{}, nil
+	}
+	u.daemon.ResumeRun = func(_ context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
+		if req.Mode != "" {
+			return api.ResumeRunResponse{Continued: true, Warnings: []string{"it lacks TOKEN"}}, nil
+		}
+		return api.ResumeRunResponse{Note: "codex has no conversation to continue"}, nil
+	}
+	u.daemon.RemoveRun = func(context.Context, api.RemoveRunRequest) (api.RemoveRunResponse, error) {
+		return api.RemoveRunResponse{Warnings: []string{"its container stays"}}, nil
+	}
+	u.types("1 8 13 b 2 10 y 13 1 go_on 11 y")
+	u.hears("live: interruption written, and not acknowledged yet\n", "saving live\nlive: nothing to save\n", "resuming idle\nidle: codex has no conversation to continue\n",
+		"moving idle\nidle: continues its conversation; it lacks TOKEN\n", "removing idle\nidle: removed; its container stays\n")
+}
+
 // A snoozed run is one that the user put off, and that can be had back.
 func TestMenuSnooze(t *testing.T) {
 	t.Parallel()

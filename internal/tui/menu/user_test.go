@@ -63,7 +63,7 @@ func sit(t *testing.T, runs ...api.Run) *user {
 			return api.StopRunResponse{}, u.record("stop %s", req.Run)
 		},
 		InterruptRun: func(_ context.Context, req api.RunRequest) (api.InterruptRunResponse, error) {
-			return api.InterruptRunResponse{}, u.record("interrupt %s", req.Run)
+			return api.InterruptRunResponse{Confirmed: true}, u.record("interrupt %s", req.Run)
 		},
 		RemoveRun: func(_ context.Context, req api.RemoveRunRequest) (api.RemoveRunResponse, error) {
 			return api.RemoveRunResponse{}, u.record("remove %s", req.Run)
@@ -85,7 +85,7 @@ func sit(t *testing.T, runs ...api.Run) *user {
 			return api.SendInputResponse{Confirmed: true}, u.record("send %s %s", req.Run, req.Text)
 		},
 		ResumeRun: func(_ context.Context, req api.ResumeRunRequest) (api.ResumeRunResponse, error) {
-			return api.ResumeRunResponse{}, u.record("resume %s %s %s", req.Run, req.Mode, req.Prompt)
+			return api.ResumeRunResponse{Continued: true}, u.record("resume %s %s %s", req.Run, req.Mode, req.Prompt)
 		},
 		ShowOutput: func(context.Context, api.ShowOutputRequest) (api.ShowOutputResponse, error) {
 			lines := make([]string, 50)
