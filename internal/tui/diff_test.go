@@ -107,6 +107,27 @@ func TestDiff(t *testing.T) {
 	u.sees("1/3 reviewed")
 }
 
+// Comments that cannot be read are not taken for none.
+func TestDiffWithoutComments(t *testing.T) {
+	t.Parallel()
+	u := seated(t, 200, 30)
+	review := u.m.desk.Daemon.ReviewRun
+	u.comments = []agency.LineComment{{Number: 1, File: "login.go", Line: 4, Now: 4, Text: "why 2?", State: agency.CommentOpen}}
+	u.m.desk.Daemon.ReviewRun = func(context.Context, api.ReviewRunRequest) (api.ReviewRunResponse, error) {
+		return api.ReviewRunResponse{}, agency.Errorf(agency.CodeBadRef, "there is no branch \"next\" to land in")
+	}
+	u.presses("d")
+	u.sees("+    new := 2")
+	u.presses("S")
+	u.sees(`the comments on auth-fix cannot be read: there is no branch "next" to land in`, "agency review auth-fix --send sends them unseen")
+	u.m.desk.Daemon.ReviewRun = review
+	u.waits(readFor)
+	u.presses("R S")
+	u.sees("◆ why 2?", "send 1 comment to the agent of auth-fix?")
+	u.presses("y")
+	u.did("send comments r_auth-fix")
+}
+
 // What was reviewed is kept beyond the dashboard, until the file changes or the mark is taken back.
 func TestReviewedIsKept(t *testing.T) {
 	t.Parallel()

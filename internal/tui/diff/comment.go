@@ -24,10 +24,7 @@ func (p *Page) readComments() tea.Cmd {
 	d, ctx, run, env, config := &p.desk.Daemon, p.desk.Ctx, p.run.ID, p.desk.Env, p.desk.Config
 	return func() tea.Msg {
 		resp, err := d.ReviewRun(ctx, api.ReviewRunRequest{Run: string(run), Env: env, Config: config})
-		if err != nil {
-			return nil // the diff is shown without them
-		}
-		return commentsMsg{run, resp.Comments}
+		return commentsMsg{run, resp.Comments, err}
 	}
 }
 
@@ -108,6 +105,11 @@ func (p *Page) discard() tea.Cmd {
 
 // send sends the open comments to the agent, after a y.
 func (p *Page) send() tea.Cmd {
+	if p.unread != nil {
+		ref := p.run.Ref()
+		return p.desk.Fail(agency.Errorf(agency.AsError(p.unread).Code, "the comments on %s cannot be read: %w", ref, p.unread).
+			WithHint("R reads them again; agency review %s --send sends them unseen", ref))
+	}
 	open := 0
 	for i := range p.comments {
 		if p.comments[i].State != agency.CommentSent {

@@ -33,6 +33,7 @@ type Page struct {
 	loaded   bool
 	failed   string
 	comments []agency.LineComment
+	unread   error // why the comments could not be read the last time
 
 	at   int // the chosen file
 	tree tree
@@ -76,6 +77,7 @@ type (
 	commentsMsg struct {
 		run      agency.RunID
 		comments []agency.LineComment
+		err      error
 	}
 )
 
@@ -133,7 +135,10 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 			p.opened(&msg)
 		}
 	case commentsMsg:
-		if msg.run == p.run.ID {
+		if msg.run != p.run.ID {
+			return nil
+		}
+		if p.unread = msg.err; msg.err == nil { // else the diff is shown with those that were read before
 			p.comments = msg.comments
 			p.file.arranged = false
 		}
