@@ -135,8 +135,10 @@ func (v *review) mark(ctx context.Context, f *agency.FileDiff) error {
 // comments returns the comments on a file.
 func (v *review) comments(ctx context.Context, path string) []agency.LineComment {
 	resp, err := v.daemon.ReviewRun(ctx, api.ReviewRunRequest{Run: string(v.run.ID), Env: v.env, Config: v.config})
-	if err != nil {
-		return nil // the lines are read without them
+	if err != nil { // the lines are read without them
+		e := agency.AsError(err)
+		v.console.inform(agency.Errorf(e.Code, "the comments on %s cannot be read: %w", v.run.Ref(), err).WithHint("%s", e.Hint))
+		return nil
 	}
 	of := []agency.LineComment{}
 	for i := range resp.Comments {

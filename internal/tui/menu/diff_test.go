@@ -1,6 +1,7 @@
 package menu_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -18,6 +19,18 @@ func TestMenuDiff(t *testing.T) {
 		"comment on line 4 of login.go kept; s sends it", "such as: 12 why this?", "discard comment 1 on search? y/n\nthe comment is discarded", "-12 why?",
 		"send the comments to the agent of search? y/n\nthe comments are sent", "number of a file", "number of an action", "one row")
 	u.did("comment login.go:4 why new?, deleted false", "comment login.go:4 why gone?, deleted true", "discard [1]", "send comments r_2")
+}
+
+// Comments that cannot be read are not taken for none; the lines are read without them.
+func TestMenuDiffWithoutComments(t *testing.T) {
+	t.Parallel()
+	u := sit(t, team()...)
+	u.daemon.ReviewRun = func(context.Context, api.ReviewRunRequest) (api.ReviewRunResponse, error) {
+		return api.ReviewRunResponse{}, agency.Errorf(agency.CodeBadRef, "there is no branch \"next\" to land in").WithHint("git branch next")
+	}
+	u.types("2 8 1 s y b b")
+	u.hears("error: the comments on search cannot be read: there is no branch \"next\" to land in\ngit branch next\nat line 3 func Login() {", "the comments are sent")
+	u.did("send comments r_2")
 }
 
 // A user marks a file as reviewed, and takes that back.
