@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,19 +31,25 @@ type verification struct {
 	err  error
 }
 
+// lasts reports whether the daemon knows the verdicts now, and would return them at once for the
+// same work.
+func (v *verification) lasts() bool {
+	return !slices.ContainsFunc(v.resp.Checks, func(c agency.CheckResult) bool { return !c.Verdict.Lasts() })
+}
+
 // verifications are the unanswered ones of one server, by their requests.
 type verifications struct {
 	mu  sync.Mutex
 	all map[string]*verification
 }
 
-// begin returns the verification of a request: the one in progress, or a new one.
-func (vs *verifications) begin(ctx context.Context, s *Server, req api.VerifyRunRequest) (key string, v *verification) {
+// begin returns the verification of a request: that of an earlier call, or a new one.
+func (vs *verifications) begin(ctx context.Context, s *Server, req api.VerifyRunRequest) (key string, v *verification, earlier bool) {
 	key = fmt.Sprintf("%q %q %q %v %v", req.Run, req.Into, req.Check, req.Merged, req.IncludeUncommitted)
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if v = vs.all[key]; v != nil {
-		return key, v
+		return key, v, true
 	}
 	v = &verification{done: make(chan struct{})}
 	vs.all[key] = v
@@ -50,13 +57,38 @@ func (vs *verifications) begin(ctx context.Context, s *Server, req api.VerifyRun
 		defer close(v.done)
 		v.resp, v.err = api.Call(ctx, s.Client, api.VerifyRun, req)
 	}()
-	return key, v
+	return key, v, false
 }
 
-func (vs *verifications) end(key string) {
+// end forgets a verification, but not a newer one of the same request.
+func (vs *verifications) end(key string, v *verification) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	delete(vs.all, key)
+	if vs.all[key] == v {
+		delete(vs.all, key)
+	}
+}
+
+// wait returns the verification of a request when it has ended; nil when late comes first. The work
+// may have changed since an earlier call began one. So wait asks again after that one, and the
+// daemon knows the verdicts on unchanged work. It does not know a timeout and a check that could
+// not run: those are returned as they are, since checks that take longer than a call would never
+// get an answer.
+func (vs *verifications) wait(ctx, server context.Context, s *Server, req api.VerifyRunRequest, late <-chan time.Time) (*verification, error) {
+	for {
+		key, v, earlier := vs.begin(server, s, req)
+		select {
+		case <-v.done:
+			vs.end(key, v)
+			if !earlier || v.err == nil && !v.lasts() {
+				return v, v.err
+			}
+		case <-late:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // addChecks serves the tools about checks. Verifications end with ctx, the server's.
@@ -80,22 +112,20 @@ func (s *Server) addChecks(server context.Context, tools *toolset) error {
 			if err != nil {
 				return nil, err
 			}
-			key, v := open.begin(server, s, api.VerifyRunRequest{
-				Run: string(r.ID), Into: in.Into, Merged: in.Merged, IncludeUncommitted: in.Uncommitted, Check: in.Check, Env: s.Env, Config: s.Config,
-			})
 			stop := reportProgress(ctx, req, wait, "checking "+r.Ref())
 			defer stop()
 			late := time.NewTimer(wait)
 			defer late.Stop()
-			select {
-			case <-v.done:
-				open.end(key)
-				return verified(&v.resp), v.err
-			case <-late.C:
-				return map[string]any{"timed_out": true}, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
+			v, err := open.wait(ctx, server, s, api.VerifyRunRequest{
+				Run: string(r.ID), Into: in.Into, Merged: in.Merged, IncludeUncommitted: in.Uncommitted, Check: in.Check, Env: s.Env, Config: s.Config,
+			}, late.C)
+			if err != nil {
+				return nil, err
 			}
+			if v == nil {
+				return map[string]any{"timed_out": true}, nil
+			}
+			return verified(&v.resp), nil
 		}),
 		addKeys(tools, api.ShowCheck, onRun(s, func(ctx context.Context, run string, in api.ShowCheckRequest) (any, error) {
 			in.Run = run

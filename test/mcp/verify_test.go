@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // An agent runs the checks on its own work, with as many calls as that takes, and cannot approve a
@@ -55,6 +57,72 @@ func TestVerify(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	agent.reviews("fix")
+}
+
+// A verdict is about the work as it is at the call, not as it was when an earlier call ran out of
+// time: both when the checks of the old work have ended by then, and when they still run.
+func TestVerifyNewWork(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	gate := filepath.Join(f.Root, "gate")
+	check := fmt.Sprintf("[[check]]\nname = \"good\"\nrun = [\"sh\", \"-c\", 'until test -e %s; do sleep 0.02; done; grep good a.txt']\n", gate)
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := func(dir string) {
+		t.Helper()
+		for _, args := range [][]string{{"-C", dir, "add", "-A"}, {"-C", dir, "commit", "-q", "-m", "work"}} {
+			if r := f.Command("", "git", args...); r.Exit != 0 {
+				t.Fatal(r.Stderr)
+			}
+		}
+	}
+	write(filepath.Join(f.Repo, "agency.toml"), check)
+	commit(f.Repo)
+	if r := f.Agency("trust"); r.Exit != 0 {
+		t.Fatal(r.Stderr)
+	}
+	c := connect(t, f, f.Repo, nil, "--tools", "all")
+	c.must(nil, "run_create", object{"name": "fix", "prompt": "write a.txt good\ncommit work\nask Go on?"})
+	c.must(nil, "run_wait", object{"runs": []string{"fix"}})
+	worktree := strings.TrimSpace(f.Agency("path", "fix").Stdout)
+	for _, ended := range []bool{true, false} {
+		var first struct {
+			TimedOut bool `json:"timed_out"`
+		}
+		c.must(&first, "run_verify", object{"run": "fix", "timeout_seconds": 1})
+		if !first.TimedOut {
+			t.Fatal("a check that waits has ended")
+		}
+		write(filepath.Join(worktree, "a.txt"), fmt.Sprintf("bad %v", ended))
+		commit(worktree)
+		write(gate, "")
+		if ended {
+			for deadline := time.Now().Add(timeout); !strings.Contains(f.Agency("show", "fix", "--json").Stdout, `"verdict": "pass"`); {
+				if time.Now().After(deadline) {
+					t.Fatal("the checks of the old work do not end")
+				}
+			}
+		}
+		var second struct {
+			Passed bool
+			Commit string
+			Checks []struct{ Verdict string }
+		}
+		c.must(&second, "run_verify", object{"run": "fix"})
+		head := strings.TrimSpace(f.Command("", "git", "-C", worktree, "rev-parse", "HEAD").Stdout)
+		if second.Passed || second.Commit != head || len(second.Checks) != 1 || second.Checks[0].Verdict != "fail" {
+			t.Errorf("got %+v for %s", second, head)
+		}
+		if err := os.Remove(gate); err != nil {
+			t.Fatal(err)
+		}
+		write(filepath.Join(worktree, "a.txt"), "good again")
+		commit(worktree)
+	}
 }
 
 // reviews reads the review of a run whose checks failed, and the log of one.
