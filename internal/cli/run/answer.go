@@ -118,7 +118,7 @@ func (o *answerOptions) run(cmd *cobra.Command, args []string) error {
 		return o.Print(asked, nil)
 	}
 	o.show(asked)
-	if !o.OnTerminal() || asked.Run.Request != nil && asked.Run.Request.Kind == agency.AsksDialog {
+	if !o.OnTerminal() || asked.PromptID == "" || asked.Run.Request != nil && asked.Run.Request.Kind == agency.AsksDialog {
 		return nil
 	}
 	_, _ = fmt.Fprint(o.Out, "\nyour answer, or Enter to leave it: ")
@@ -156,12 +156,33 @@ func (o *answerOptions) asking(ctx context.Context) (ref string, err error) {
 	}
 }
 
-// echo prints what a run asks, for a user who answers it. It ignores errors: the answer itself
-// returns them.
+// echo prints what a run asks, for a user who answers it, and from then on the answer is one to
+// exactly that. Without --prompt-id it prints nothing when several requests are open, because the
+// daemon refuses the answer then, and names them. It ignores errors: the answer itself returns them.
 func (o *answerOptions) echo(ctx context.Context, ref string) {
-	resp, err := command.Call(ctx, o.Deps, api.ListRuns, api.ListRunsRequest{Run: ref})
-	if err == nil && len(resp.Runs) == 1 && view.PromptID(&resp.Runs[0]) != "" {
-		o.Chat("%s", term.SafeLine(view.Asks(&resp.Runs[0])))
+	resp, err := command.Call(ctx, o.Deps, api.ShowRun, api.RunRequest{Run: ref})
+	if err != nil {
+		return
+	}
+	r := &resp.Run
+	if o.promptID == "" && r.Mode == agency.ModeProtocol && len(resp.Requests) > 1 {
+		return
+	}
+	o.choose(&resp)
+	id := view.PromptID(r)
+	if id == "" {
+		return
+	}
+	o.promptID = cmp.Or(o.promptID, id)
+	o.Chat("%s", term.SafeLine(view.Asks(r)))
+}
+
+// choose makes the request that --prompt-id names, if it is open, the one that a run shows.
+func (o *answerOptions) choose(resp *api.ShowRunResponse) {
+	for i := range resp.Requests {
+		if q := &resp.Requests[i]; q.Is(o.promptID) || o.promptID != "" && q.ID == o.promptID {
+			resp.Run.Request, resp.Run.Summary = q, q.Summary()
+		}
 	}
 }
 
@@ -184,6 +205,7 @@ func (o *answerOptions) asked(ctx context.Context, ref string) (*askedOf, error)
 	if err != nil {
 		return nil, err
 	}
+	o.choose(&resp)
 	a := &askedOf{Run: resp.Run, PromptID: view.PromptID(&resp.Run), Questions: []string{}, Screen: []string{}, Refused: unanswered(&resp)}
 	r := &a.Run
 	switch {
@@ -231,8 +253,11 @@ func (o *answerOptions) show(a *askedOf) {
 	for _, choice := range view.Choices(r) {
 		line("  "+term.Pad(choice[0], 7), choice[1])
 	}
-	if r.Request != nil && r.Request.Kind == agency.AsksDialog {
+	switch {
+	case r.Request != nil && r.Request.Kind == agency.AsksDialog:
 		line("  ", "only you can answer it, in its terminal: agency attach "+r.Ref())
+	case a.PromptID == "":
+		line("  ", "agency has not read what it asks; look in its terminal: agency attach "+r.Ref())
 	}
 }
 
