@@ -32,13 +32,29 @@ func (o recordOperations) listEvents(ctx context.Context, req api.ListEventsRequ
 	if limit <= 0 || limit > eventPage {
 		limit = eventPage
 	}
-	events, err := o.store.Events(ctx, req.Since, run, limit)
+	return readEvents(ctx, o.store, req.Since, run, limit)
+}
+
+// eventRecord is what readEvents needs of the store.
+type eventRecord interface {
+	Events(ctx context.Context, since int64, run agency.RunID, limit int) ([]agency.Event, error)
+	LastSeq(ctx context.Context) (int64, error)
+}
+
+// readEvents returns the events after a given one, of one run or of all, and the number of the newest
+// event. It reads that number first: a client that has all events of the list and follows those after
+// the number misses none that is recorded meanwhile.
+func readEvents(ctx context.Context, record eventRecord, since int64, run agency.RunID, limit int) (api.ListEventsResponse, error) {
+	last, err := record.LastSeq(ctx)
 	if err != nil {
 		return api.ListEventsResponse{}, err
 	}
-	last, err := o.store.LastSeq(ctx)
+	events, err := record.Events(ctx, since, run, limit)
 	if err != nil {
 		return api.ListEventsResponse{}, err
+	}
+	if len(events) > 0 {
+		last = max(last, events[len(events)-1].Seq)
 	}
 	return api.ListEventsResponse{Events: append([]agency.Event{}, events...), LastSeq: last}, nil
 }
