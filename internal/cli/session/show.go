@@ -43,6 +43,7 @@ none runs, the latest.`,
 }
 
 func (o *showOptions) run(cmd *cobra.Command, args []string) error {
+	o.Asks = o.facts.isComplete
 	client, err := o.Client()
 	if err != nil {
 		return err
