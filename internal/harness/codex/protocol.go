@@ -351,6 +351,12 @@ func replyTo(r *protocol.Request, reply agency.Reply) ([]byte, error) {
 	allow := reply.Decision == agency.Allow
 	var result map[string]any
 	switch {
+	case r.Kind == agency.AsksQuestion && reply.Decision == agency.Deny:
+		answers := map[string]any{}
+		for _, q := range to.Questions {
+			answers[q.ID] = map[string]any{"answers": []string{}}
+		}
+		result = map[string]any{"answers": answers}
 	case r.Kind == agency.AsksQuestion:
 		answers, err := to.answers(reply.Text)
 		if err != nil {

@@ -84,6 +84,7 @@ func TestProtocolAnswer(t *testing.T) {
 		{command, agency.Reply{Decision: agency.Allow}, `{"id":3,"result":{"decision":"accept"}}`},
 		{command, agency.Reply{Decision: agency.Deny}, `{"id":3,"result":{"decision":"decline"}}`},
 		{questions, agency.Reply{Text: "red; very"}, `{"id":4,"result":{"answers":{"a":{"answers":["Red"]},"b":{"answers":["very"]}}}}`},
+		{questions, agency.Reply{Decision: agency.Deny}, `{"id":4,"result":{"answers":{"a":{"answers":[]},"b":{"answers":[]}}}}`},
 		{more, agency.Reply{Decision: agency.Allow}, `{"id":5,"result":{"permissions":{"network":{"enabled":true}},"scope":"turn"}}`},
 		{more, agency.Reply{Decision: agency.Deny}, `{"id":5,"result":{"permissions":{},"scope":"turn"}}`},
 		{server, agency.Reply{Decision: agency.Deny}, `{"id":6,"result":{"action":"decline"}}`},
