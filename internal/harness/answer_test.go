@@ -25,6 +25,42 @@ func TestAnswerOwnWords(t *testing.T) {
 	}
 }
 
+// Enter is pressed only when the terminal shows the whole text that was typed, however it breaks the
+// lines, and never for another text.
+func TestAnswerLongOwnWords(t *testing.T) {
+	t.Parallel()
+	request := agency.Request{Kind: agency.AsksQuestion, Text: "Which colour?"}
+	const text = "a warm green,  like that of the old logo"
+	const refused = "refused"
+	drawnByGemini := strings.NewReplacer("❯", "●", "Type something.", "Enter a custom value", "\n", "\n│ ")
+	for _, tt := range []struct{ shows, want string }{
+		{"  1. Red\n     like fire\n❯ 2. Type something.\n", text},
+		{"  1. Red\n     like fire\n❯ 2. a warm gr\n", ""},
+		{"  1. Red\n     like fire\n❯ 2. a warm green,  like\n     that of the\n", ""},
+		{"  1. Red\n     like fire\n❯ 2. a warm green,  like that of the old logo\n", "\r"},
+		{"  1. Red\n     like fire\n❯ 2. a warm green,  like\n     that of the old logo\n", "\r"},
+		{"  1. Red\n     like fire\n❯ 2. a warm green,  like\n     that of the old logos\n", refused},
+		{"  1. Red\n     like fire\n❯ 2. a cold green\n", refused},
+		{"❯ 1. Red\n     like fire\n  2. a warm green,  like\n     that of the old logo\n", refused},
+	} {
+		claude := "──────\n ☐ Colour\n\nWhich colour?\n\n" + tt.shows + "──────\n  3. Chat about this\n\nEnter to select · Esc to cancel"
+		gemini := "╭─────\n│ Answer Questions\n│\n│ Which colour?\n│\n│ " + drawnByGemini.Replace(tt.shows) + "\n│ Enter to submit · Esc to cancel\n╰─────"
+		for kind, screen := range map[agency.RunnerKind]string{"claude_code": claude, "gemini": gemini} {
+			asked := request
+			if kind == "gemini" {
+				asked.ID = harness.Screen(kind, strings.Split(screen, "\n"))[0].ID
+			}
+			keys, shown, err := harness.Answer(kind, strings.Split(screen, "\n"), &asked, agency.Reply{Text: text})
+			if agency.IsCode(err, agency.CodeInputRefused) {
+				keys = refused
+			}
+			if keys != tt.want || !shown {
+				t.Errorf("%s: got %q, %t, %v, want %q in\n%s", kind, keys, shown, err, tt.want, screen)
+			}
+		}
+	}
+}
+
 // A form with several questions or choices is left to the user.
 func TestAnswerOfForm(t *testing.T) {
 	t.Parallel()

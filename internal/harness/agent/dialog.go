@@ -24,8 +24,9 @@ type Dialog struct {
 // Option is one of the numbered choices of a dialog.
 type Option struct {
 	Key    string // the digit
-	Text   string
-	Chosen bool // the cursor is on it
+	Text   string // on its line
+	Below  string // the lines below it, without spaces: its description, or the rest of a typed text
+	Chosen bool   // the cursor is on it
 }
 
 // ParseOption reads a numbered choice with or without a cursor.
@@ -43,6 +44,26 @@ func ParseOption(line string) (Option, bool) {
 	return Option{Key: key, Text: strings.TrimSpace(text), Chosen: chosen}, true
 }
 
+// ParseOptions reads numbered choices with parse, and what belongs to each: the lines below it, up to
+// an empty one or a rule.
+func ParseOptions(lines []string, parse func(line string) (Option, bool)) []Option {
+	var options []Option
+	belongs := false
+	for _, line := range lines {
+		o, ok := parse(line)
+		text := Squeeze(line)
+		switch {
+		case ok:
+			options, belongs = append(options, o), true
+		case text == "" || strings.HasPrefix(text, "──"):
+			belongs = false
+		case belongs:
+			options[len(options)-1].Below += text
+		}
+	}
+	return options
+}
+
 // DialogBelow returns a reader of dialogs whose first line begins with one of top.
 func DialogBelow(top ...string) func(plain, styled []string) *Dialog {
 	return func(plain, _ []string) *Dialog { return readDialog(plain, top) }
@@ -52,21 +73,15 @@ func DialogBelow(top ...string) func(plain, styled []string) *Dialog {
 // text, to its options. It returns nil when there is none. Above the dialog is the agent's earlier
 // output, which can look like anything.
 func readDialog(lines, top []string) *Dialog {
-	d, first := &Dialog{}, 0
+	first := 0
 	for i, line := range lines {
-		o, ok := ParseOption(line)
-		switch {
-		case !ok:
-		case o.Key == "1":
-			d.Options, first = []Option{o}, i
-		default:
-			d.Options = append(d.Options, o)
+		if o, ok := ParseOption(line); ok && o.Key == "1" {
+			first = i
 		}
 	}
 	for i := first - 1; i >= 0; i-- {
 		if slices.ContainsFunc(top, func(text string) bool { return strings.HasPrefix(strings.TrimSpace(lines[i]), text) }) {
-			d.Lines = lines[i:first]
-			return d
+			return &Dialog{Lines: lines[i:first], Options: ParseOptions(lines[first:], ParseOption)}
 		}
 	}
 	return nil
@@ -162,7 +177,8 @@ func (d *Dialog) Press(text, key string) (string, error) {
 
 // Choose returns the next step of the answer to a question. An option is chosen by its digit, and
 // confirmed when the cursor is on it. A free-form answer goes into the option that begins with own,
-// if there is one: the option is chosen, the text is typed, and confirmed when it shows.
+// if there is one: the option is chosen, the text is typed, and confirmed when all of it shows, on
+// one line or on several.
 func (d *Dialog) Choose(text, own string) (string, error) {
 	for _, o := range d.Options {
 		label, _, _ := strings.Cut(o.Text, "  ") // a description follows
@@ -181,6 +197,16 @@ func (d *Dialog) Choose(text, own string) (string, error) {
 			return text, nil
 		default:
 			return o.Key, nil
+		}
+	}
+	for _, o := range d.Options { // the typed text has replaced own
+		typed, all := Squeeze(o.Text)+o.Below, Squeeze(text)
+		switch {
+		case own == "" || !o.Chosen || !strings.HasPrefix(all, typed):
+		case typed == all:
+			return "\r", nil
+		default:
+			return "", nil // the rest is not drawn yet
 		}
 	}
 	return "", d.CannotAnswer("it is none of the options")

@@ -43,12 +43,7 @@ func dialog(lines []string) *agent.Dialog {
 	if first < 1 {
 		return nil
 	}
-	d := &agent.Dialog{Lines: inside[:first]}
-	for _, line := range inside[first:] {
-		if o, ok := option(line); ok {
-			d.Options = append(d.Options, o)
-		}
-	}
+	d := &agent.Dialog{Lines: inside[:first], Options: agent.ParseOptions(inside[first:], option)}
 	switch head := strings.TrimSpace(inside[0]); {
 	case strings.HasPrefix(head, "? "):
 		if !d.Offers(allow) || !d.Offers(refuse) {
