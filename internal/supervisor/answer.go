@@ -117,8 +117,8 @@ func fits(r *agency.Run, asked *agency.Request, reply agency.Reply) error {
 }
 
 // press presses the keys of a reply step by step, each for what the terminal shows then, until the
-// request is closed. confirmed reports whether it closed. After the first key it continues even
-// when ctx ends, because half an answer is useless.
+// request is closed. confirmed reports whether the agent closed it. After the first key it continues
+// even when ctx ends, because half an answer is useless.
 func (in *Input) press(ctx context.Context, r *agency.Run, asked *agency.Request, reply agency.Reply) (confirmed bool, err error) {
 	id := asked.PromptID() // of a request without an id, it also names the same request of a source that knows more
 	var pressed string     // the keys of the last step
@@ -130,7 +130,8 @@ func (in *Input) press(ctx context.Context, r *agency.Run, asked *agency.Request
 		case errors.Is(err, errClosed) && pressed == "":
 			return false, promptChanged(r, id, "")
 		case errors.Is(err, errClosed):
-			return true, nil
+			l, ok := in.observer.Seen(r.ID)
+			return ok && l.Attempt == r.Attempt.Number, nil // the request is also gone when the agent has ended
 		case err != nil:
 			return false, err
 		}

@@ -97,6 +97,21 @@ func TestAnswerRefused(t *testing.T) {
 	})
 }
 
+// An agent that ends after the key may never have read it: its answer is not confirmed.
+func TestAnswerAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, p, request := askingLeave(t, w)
+		w.harness.AnswerFunc = func(agency.Reply) (string, bool, error) { return "1", true, nil }
+		p.link.KeysFunc = func(string) { w.call(func() { p.mustEnd(t, agency.Exit{ExitCode: 1}) }) }
+		_, answered, err := w.sup.Input.Answer(t.Context(), allow(r, request.PromptID()))
+		if err != nil || answered.Confirmed || len(p.link.keys) != 1 || !w.run(r.ID).Attempt.State.Final() {
+			t.Errorf("got %+v, %v, keys %q", answered, err, p.link.keys)
+		}
+	})
+}
+
 // A question in plain text is answered with a message, as long as the agent still asks it.
 func TestAnswerWords(t *testing.T) {
 	t.Parallel()
