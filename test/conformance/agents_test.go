@@ -50,6 +50,10 @@ type setup struct {
 	answers []answered
 }
 
+// longWords is an answer in own words that does not fit on one line of a terminal.
+const longWords = "a warm green,  as the leaves have in the first days of May, but darker where it is behind text, so that white letters " +
+	"stay easy to read on it, and never as pale as the present one"
+
 // answered is a request of an agent that agency answers.
 type answered struct {
 	name   string

@@ -43,6 +43,7 @@ func init() {
 			{name: "deny", ask: modelserver.Turn{Shell: "touch made.txt"}, answer: "deny"},
 			{name: "option", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "blue", heard: `=\"Blue\"`},
 			{name: "own words", ask: modelserver.Turn{Ask: "Which colour?"}, answer: "a warm green", heard: "a warm green"},
+			{name: "long own words", ask: modelserver.Turn{Ask: "Which colour?"}, answer: longWords, heard: longWords},
 		},
 	}
 }
