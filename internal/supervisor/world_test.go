@@ -85,6 +85,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() {
 		w.calls.Wait()
 		w.sup.Stop()
+		w.calls.Wait() // also those that the stop caused
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -34,7 +34,7 @@ func TestRelease(t *testing.T) {
 // The matrix has the points of the code, and docs/crash-tests.md names each.
 func TestPoints(t *testing.T) {
 	t.Parallel()
-	used := slices.Concat([]string{"scheduler.changed", "settle.unseen"}, sessionPoints, removePoints, restorePoints, verifyPoints, commentPoints, forgePoints, queuePoints, landPoints, conflictPoints, beginPoints, containerPoints)
+	used := slices.Concat([]string{"scheduler.changed", "settle.unseen", "queue.look"}, sessionPoints, removePoints, restorePoints, verifyPoints, commentPoints, forgePoints, queuePoints, landPoints, conflictPoints, beginPoints, containerPoints)
 	for _, op := range append(operations(), landingOperations()...) {
 		used = append(used, op.points...)
 	}

@@ -51,7 +51,7 @@ func tryFenced(t *testing.T, f *fixture.Fixture, sandbox map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(docs), "These it tries with `--network allow`:")
+	_, table, _ := strings.Cut(string(docs), "The agent tries these with `--network allow`:")
 	_, table, _ = strings.Cut(table, "|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	found := ""
