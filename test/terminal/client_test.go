@@ -62,7 +62,11 @@ func inTerminal(t *testing.T, f *fixture.Fixture, columns, rows uint16, program 
 	}()
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill()
-		<-c.ended
+		select {
+		case <-c.ended:
+		case <-time.After(timeout):
+			t.Errorf("after the end of %q another process holds its terminal, which shows %q", c.cmd.Args, c.wrote())
+		}
 		_ = c.terminal.Close()
 	})
 	return c
