@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"agency"
@@ -29,7 +30,8 @@ func sayer(ctx context.Context) string {
 	return "agency"
 }
 
-// say sends something to a run's agent, and records it.
+// say sends something to a run's agent, and records it. Without an answer from the wrapper the agent may
+// have got it, now or from the next wrapper: agency.MayHaveTyped recognizes such errors.
 func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agency.Delivery, error) {
 	ctx = context.WithoutCancel(ctx) // a client that goes away must not keep it from being recorded
 	link, err := in.live.mustLink(ctx, r)
@@ -41,9 +43,12 @@ func (in *Input) say(ctx context.Context, r *agency.Run, s agency.Saying) (agenc
 	at := in.now()
 	delivery, err := link.Say(saying, s)
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return delivery, agency.TypedPerhaps(agency.Errorf(agency.CodeInvalidState, "the wrapper of %s went away before it answered, and the agent may have got it", r.Ref()).
+			WithHint("look before you send it again: agency logs %s", r.Ref()))
 	case errors.Is(err, context.DeadlineExceeded):
-		return delivery, agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the agent may have got it", r.Ref(), duration.Text(inputTimeout)).
-			WithHint("agency logs %s", r.Ref())
+		return delivery, agency.TypedPerhaps(agency.Errorf(agency.CodeInvalidState, "the wrapper of %s did not answer within %s, and the agent may have got it", r.Ref(), duration.Text(inputTimeout)).
+			WithHint("look before you send it again: agency logs %s", r.Ref()))
 	case err != nil:
 		err = byName(err, r)
 		if e := agency.AsError(err); e.Hint == "" { // the wrapper knows no name of the run

@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -80,6 +81,38 @@ func TestProtocolTouchesNoTerminal(t *testing.T) {
 			t.Errorf("said %+v", *said)
 		}
 	})
+}
+
+// A wrapper that goes away, or stays silent, before it answers may have said it: the next one says again
+// what this one has journalled. Nothing was said when the wrapper refused it.
+func TestSaidPerhaps(t *testing.T) {
+	t.Parallel()
+	gone := &agency.Error{Code: agency.CodeInvalidState, Message: "not connected", Err: io.ErrUnexpectedEOF}
+	for name, c := range map[string]struct {
+		err     error
+		perhaps bool
+		words   string
+	}{
+		"gone":    {gone, true, "went away before it answered, and the agent may have got it"},
+		"silent":  {context.DeadlineExceeded, true, "did not answer within 1m5s, and the agent may have got it"},
+		"refused": {agency.Errorf(agency.CodeInputRefused, "it does not read"), false, "it does not read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				r, p, _ := speaking(t, w)
+				p.link.SayFunc = func(agency.Saying) (agency.Delivery, error) { return agency.Delivery{}, c.err }
+				_, _, sent := w.sup.Input.Send(t.Context(), r.Handle, "hello", "")
+				_, _, interrupted := w.sup.Input.Interrupt(t.Context(), r.Handle)
+				for _, err := range []error{sent, interrupted} {
+					if agency.MayHaveTyped(err) != c.perhaps || !strings.Contains(err.Error(), c.words) || agency.AsError(err).Hint == "" {
+						t.Errorf("got %v", err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Of several open requests, an answer names one.
