@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -125,24 +126,26 @@ func system() []mount {
 const mostHidden = 100_000
 
 // hidden returns mounts over everything in etc that other users of the machine may not read: the
-// agent has the user's rights, which may be root's.
+// agent has the user's rights, which may be root's. What the user may not read needs no mount; any other
+// error could leave a secret open.
 func hidden() ([]mount, error) {
 	mounts, seen := []mount{}, 0
 	err := filepath.WalkDir(etc, func(path string, entry fs.DirEntry, err error) error {
 		if seen++; seen > mostHidden {
 			return errors.New(etc + " has too many files")
 		}
-		if entry == nil || errors.Is(err, fs.ErrNotExist) {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = entry.Info()
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission): // the agent cannot read it either
 			return nil
-		}
-		if err != nil { // a folder that the user may not read is covered below, before it is read
-			return fs.SkipDir
-		}
-		info, err := entry.Info()
-		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
-			return nil //nolint:nilerr // it is gone
+		case err != nil:
+			return fmt.Errorf("look for what a sandbox must hide: %w", err)
 		}
 		switch perm := info.Mode().Perm(); {
+		case info.Mode()&fs.ModeSymlink != 0:
 		case info.IsDir() && perm&0o005 != 0o005:
 			mounts = append(mounts, mount{inMemory, "", path})
 			return fs.SkipDir

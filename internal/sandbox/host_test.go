@@ -1,0 +1,31 @@
+package sandbox
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A folder that cannot be read for want of open files may hold secrets, so there is no sandbox without it.
+// It is not parallel: the limit is that of all tests.
+func TestHiddenWithoutOpenFiles(t *testing.T) {
+	if mounts, err := hidden(); err != nil {
+		t.Fatalf("with open files: %v, %v", mounts, err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := hidden()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), etc) {
+		t.Errorf("got %v, %v", mounts, err)
+	}
+}
