@@ -30,6 +30,7 @@ const (
 	headerTime      = 30 * time.Second // for the request, and for the first bytes in a tunnel
 	dialTime        = 30 * time.Second
 	idleTime        = 15 * time.Minute
+	acceptPause     = 100 * time.Millisecond // between tries to accept a connection without open files or memory
 )
 
 // Proxy reaches hosts for one attempt.

@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"agency"
 	"agency/internal/proxy"
@@ -193,6 +196,49 @@ func TestSaysThatItEnded(t *testing.T) {
 	if got := p.Use().Problem; !strings.Contains(got, "agency's proxy ended: no more") {
 		t.Errorf("got %q", got)
 	}
+}
+
+// A host on this machine stays within reach after a moment without open files.
+func TestForwardsAfterExhaustion(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") }))
+	defer server.Close()
+	var listeners []net.Listener
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		listeners = append(listeners, l)
+	}
+	address := listeners[1].Addr().String()
+	listeners[1] = &exhausted{Listener: listeners[1]}
+	p := proxy.New([]string{"localhost:" + port(t, server)}, func(bool) {})
+	go p.Serve(listeners)
+	resp, err := (&http.Client{Timeout: 10 * time.Second}).Get("http://" + address)
+	if err != nil {
+		t.Fatalf("%v, %s", err, p.Use().Problem)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if body, _ := io.ReadAll(resp.Body); string(body) != "served" || p.Use().Problem != "" {
+		t.Errorf("got %q, %s", body, p.Use().Problem)
+	}
+}
+
+// exhausted has no open files for its first Accept.
+type exhausted struct {
+	net.Listener
+
+	tried bool
+}
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if !l.tried {
+		l.tried = true
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
 }
 
 type failing struct{ net.Listener }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agency"
 	"agency/internal/host"
 )
 
@@ -138,11 +139,16 @@ func (c *checked) Read(b []byte) (n int, err error) {
 	return c.from.Read(b)
 }
 
-// forward connects each connection of a listener to a host on this machine.
+// forward connects each connection of a listener to a host on this machine. While the wrapper is out of open
+// files or memory, connections wait.
 func forward(l net.Listener, to host.Host) error {
 	for {
 		client, err := l.Accept()
-		if err != nil {
+		switch {
+		case agency.Exhausted(err):
+			time.Sleep(acceptPause)
+			continue
+		case err != nil:
 			return err
 		}
 		go func() {

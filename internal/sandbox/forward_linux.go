@@ -5,8 +5,11 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agency"
 )
 
 // FirstPort is the number of the first open file that is a listener for a port of a container.
@@ -14,6 +17,9 @@ const FirstPort = 4
 
 // mostForwarded is how many connections to the ports of a container there may be.
 const mostForwarded = 256
+
+// acceptPause is the time between tries to accept a connection without open files or memory.
+const acceptPause = 100 * time.Millisecond
 
 // forwards passes connections of the machine to the ports of a container: the first program there
 // connects to the port on the container's own loopback and passes the connection out, so no network
@@ -47,20 +53,30 @@ func (f *forwards) open(fd, port int) {
 	if err != nil {
 		return
 	}
-	go func() {
-		for {
-			f.slots <- struct{}{}
-			conn, err := l.Accept()
-			if err != nil {
-				_ = l.Close()
-				return
-			}
-			if err := f.ask(conn, port); err != nil {
-				_ = conn.Close()
-				<-f.slots
-			}
+	go f.serve(l, port)
+}
+
+// serve forwards the connections to a listener until it is closed. While the carrier is out of open files or
+// memory, connections wait.
+func (f *forwards) serve(l net.Listener, port int) {
+	defer func() { _ = l.Close() }()
+	for {
+		f.slots <- struct{}{}
+		conn, err := l.Accept()
+		switch {
+		case agency.Exhausted(err):
+			<-f.slots
+			time.Sleep(acceptPause)
+			continue
+		case err != nil:
+			<-f.slots
+			return
 		}
-	}()
+		if err := f.ask(conn, port); err != nil {
+			_ = conn.Close()
+			<-f.slots
+		}
+	}
 }
 
 // ask asks the first program inside to connect to a port, for a connection outside.
