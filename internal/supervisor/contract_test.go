@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,83 @@ func TestStatusFileIsReadAgain(t *testing.T) {
 			t.Errorf("got %s after a rescan", got)
 		}
 	})
+}
+
+// noDescriptors lets this process open no file until undo is called.
+func noDescriptors(t *testing.T) (undo func()) {
+	t.Helper()
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(l syscall.Rlimit) {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { limit(before) })
+	limit(syscall.Rlimit{Max: before.Max})
+	return func() { limit(before) }
+}
+
+// What the system fails to read is not the word of the agent: the last word stays until the next one
+// can be read.
+func TestFilesThatCannotBeReadYet(t *testing.T) { //nolint:paralleltest // it limits the whole process
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r, _ := w.started("fix-login")
+		path := filepath.Join(r.Worktree, agency.ContractFile)
+		w.says(r, atWork)
+		w.writeWord(path, asking("Which one?"))
+		undo := noDescriptors(t)
+		w.watcher.hints <- path
+		time.Sleep(time.Second) // one reading tries several times
+		undo()
+		if got := w.label(r.ID); got != agency.Working {
+			t.Errorf("got %s before the file can be read", got)
+		}
+		time.Sleep(rescan)
+		synctest.Wait()
+		if got := w.label(r.ID); got != agency.NeedsInput {
+			t.Errorf("got %s after a rescan", got)
+		}
+	})
+}
+
+// An attempt ends in the record when the system can read what its agent wrote last.
+func TestLastFilesThatCannotBeReadYet(t *testing.T) { //nolint:paralleltest // it limits the whole process
+	for state, end := range map[agency.State]func(w *world, p *wrapper){
+		agency.Completed: func(_ *world, p *wrapper) {
+			err := p.end(agency.Exit{EndedBy: agency.EndedByRunner})
+			if !errors.Is(err, syscall.EMFILE) {
+				t.Errorf("its wrapper was told: %v", err)
+			}
+		},
+		agency.Failed: func(w *world, p *wrapper) {
+			w.attempts.change(p.dir, func(h *onHost) { h.locked = false })
+			w.sup.Wrappers.Disconnect(p.id, p.attempt, p.link)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			r, p := w.started("fix-login")
+			w.says(r, asking("Which one?"))
+			w.writeWord(filepath.Join(r.Worktree, agency.ContractFile), atWork)
+			mustWrite(t, filepath.Join(r.Worktree, agency.ReportsFile), reported(agency.ReportsComplete, "All is done", 0))
+			undo := noDescriptors(t)
+			end(w, p)
+			time.Sleep(time.Second)
+			undo()
+			if got := w.run(r.ID).Attempt.State; got != agency.Running {
+				t.Errorf("%s before the files can be read", got)
+			}
+			time.Sleep(time.Minute)
+			a := w.run(r.ID).Attempt
+			if c, said := a.Reported.Contract, a.AgentState.Reported; a.State != state || c == nil || c.Summary != "Testing" || said == nil || said.Text != "All is done" {
+				t.Errorf("at the end: %s, want %s; %+v, %+v", a.State, state, a.Reported, said)
+			}
+		})
+	}
 }
 
 // A question that the agent repeats after the answer counts as new; the same file written again

@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,7 +156,7 @@ func TestReportsAreTakenAgain(t *testing.T) {
 }
 
 // Whatever is in the place of the reports, it is never followed, waited for or read whole; it is
-// counted, and the next good file is read.
+// counted, the next good file is read, and the attempt can end.
 func TestHostileReports(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path, external string) error{
@@ -167,7 +168,7 @@ func TestHostileReports(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			r, _ := w.started("fix-login")
+			r, p := w.started("fix-login")
 			external := filepath.Join(t.TempDir(), "outside")
 			mustWrite(t, external, reported(agency.ReportsHelp, "From outside", 0))
 			path := filepath.Join(r.Worktree, agency.ReportsFile)
@@ -190,6 +191,16 @@ func TestHostileReports(t *testing.T) {
 			}
 			if got := w.run(r.ID).Attempt.AgentState.Unknown; len(got) != 1 {
 				t.Errorf("%s: got %v", name, got)
+			}
+			for _, rel := range []string{agency.ReportsFile, agency.ContractFile} {
+				path := filepath.Join(r.Worktree, rel)
+				if err := errors.Join(os.RemoveAll(path), put(path, external)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
+			if got := w.run(r.ID).Attempt.State; got != agency.Completed {
+				t.Errorf("%s: it is %s after its end", name, got)
 			}
 		})
 	}

@@ -53,7 +53,9 @@ func (s *settler) record(ctx context.Context, id agency.RunID, attempt int, star
 	var started, ended bool
 	if exit != nil {
 		// The agent's last evidence may have come with its end.
-		s.observer.Finish(ctx, id)
+		if err := s.observer.Finish(ctx, id); err != nil {
+			return err
+		}
 		s.importBeforeEnd(ctx, id)
 	}
 	if start == nil && exit != nil && exit.EndedBy != agency.EndedByStartFailed {
@@ -323,7 +325,9 @@ func (s *settler) loseFor(ctx context.Context, r *agency.Run, start *agency.Star
 		return err
 	}
 	killpoint.At("settle.ended")
-	s.observer.Finish(ctx, r.ID)
+	if err := s.observer.Finish(ctx, r.ID); err != nil {
+		return err
+	}
 	s.importBeforeEnd(ctx, r.ID)
 	settled, changed, err := s.recordLost(ctx, r, func(a *agency.Attempt, was agency.State) {
 		if was == agency.Queued && start != nil {

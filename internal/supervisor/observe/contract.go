@@ -58,38 +58,50 @@ func (ob *Observer) ReadStatusFiles(r *agency.Run) {
 	if !ok || r.Attempt.State == agency.Queued {
 		return
 	}
+	var unread error
 	if stampOf(filepath.Join(l.worktree, agency.ContractFile)) != l.stamp {
-		ob.readContract(ob.ctx, l.id)
+		unread = ob.readContract(ob.ctx, l.id)
 	}
-	ob.readReports(ob.ctx, l.id)
+	ob.logUnread(l.id, errors.Join(unread, ob.readReports(ob.ctx, l.id)))
 	if evidenceWaits(&l) {
 		ob.ReadEvidence(ob.ctx, l.id)
 	}
 }
 
+// logUnread logs why files that an agent wrote could not be read, if err is not nil.
+func (ob *Observer) logUnread(id agency.RunID, err error) {
+	if err != nil {
+		ob.Log.Warn("read what an agent wrote", "run", id, "err", err)
+	}
+}
+
 // readContract records the agent's status file when its content is new. An unreadable file counts
-// as new content. What cannot be recorded is read again by the next rescan.
-func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
+// as new content. What cannot be recorded is read again by the next rescan. So is a file that the
+// system fails to read: then readContract records nothing, and returns the error.
+func (ob *Observer) readContract(ctx context.Context, id agency.RunID) error {
 	// One at a time: an older reading must not overwrite a newer one.
 	unlock, err := ob.locks.Lock(ctx, "state "+string(id))
 	if err != nil {
-		return
+		return nil //nolint:nilerr // ctx has ended
 	}
 	defer unlock()
 	l, ok := ob.copyOf(id)
 	if !ok {
-		return
+		return nil
 	}
 	stamp := stampOf(filepath.Join(l.worktree, agency.ContractFile))
-	reading := readStatusFile(l.worktree, ob.Now())
+	reading, err := readStatusFile(l.worktree, ob.Now())
 	// The file is being replaced, or a writer that writes in place is in the middle of it.
-	for wait := time.Millisecond; reading.Problem != "" && wait < 100*time.Millisecond; wait *= 4 {
+	for wait := time.Millisecond; (err != nil || reading.Problem != "") && wait < 100*time.Millisecond; wait *= 4 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return
+			return err
 		}
-		reading = readStatusFile(l.worktree, ob.Now())
+		reading, err = readStatusFile(l.worktree, ob.Now())
+	}
+	if err != nil {
+		return err
 	}
 	ob.offered(ctx, &l, reading, stamp)
 	_, err = ob.Store.ChangeRun(ctx, id, func(r *agency.Run) ([]agency.EventDraft, error) {
@@ -102,9 +114,10 @@ func (ob *Observer) readContract(ctx context.Context, id agency.RunID) {
 		if ctx.Err() == nil {
 			ob.Log.Error("record contract", "run", id, "err", err)
 		}
-		return
+		return nil
 	}
 	ob.change(&l, func(now *liveRun) { now.stamp = stamp })
+	return nil
 }
 
 // heardEvery is how often the repeated same status of a working agent is recorded as a sign of
@@ -181,22 +194,30 @@ func ChangeTime(path string) time.Time {
 	return time.Time{}
 }
 
-// readStatusFile reads the status file of a worktree.
-func readStatusFile(worktree string, now time.Time) agency.Observed {
+// readStatusFile reads the status file of a worktree. The error is that of a system that fails to
+// read the file; whatever the agent made of the file is a problem in the reading instead.
+func readStatusFile(worktree string, now time.Time) (agency.Observed, error) {
 	reading := agency.Observed{At: now}
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
+	if unproven(err) {
+		return reading, err
+	}
 	if err == nil {
 		var c agency.Contract
 		if c, err = contract.Parse(data); err == nil {
 			reading.Contract = &c
-			return reading
+			return reading, nil
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		reading.Problem = whyUnreadable(err)
 	}
-	return reading
+	return reading, nil
 }
+
+// unproven reports whether a read failed because of the machine. Such a failure proves nothing
+// about what the agent wrote.
+func unproven(err error) bool { return agency.Exhausted(err) || errors.Is(err, syscall.EIO) }
 
 // whyUnreadable returns in a few words why a file in a worktree cannot be read, without its long
 // path.

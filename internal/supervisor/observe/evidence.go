@@ -15,24 +15,33 @@ import (
 // where reading stopped is part of the agent state. all is false when the file was not read to its
 // end.
 func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool) {
+	all, _ = ob.readEvidence(ctx, id) // which logs the error
+	return all
+}
+
+// readEvidence is ReadEvidence. The error is that of a system that fails to read the file.
+func (ob *Observer) readEvidence(ctx context.Context, id agency.RunID) (all bool, unread error) {
 	unlock, err := ob.locks.Lock(ctx, "state "+string(id))
 	if err != nil {
-		return false
+		return false, nil //nolint:nilerr // ctx has ended
 	}
 	defer unlock()
 	for {
 		l, ok := ob.copyOf(id)
 		if !ok {
-			return false
+			return false, nil
 		}
 		path := filepath.Join(AttemptDir(l.dir, l.attempt), agency.EventsFile)
 		evidence, next, err := ob.Spool.Tail(path, l.agentState.Offset)
 		if err != nil {
 			ob.Log.Warn("read evidence", "run", id, "err", err)
-			return false
+			if unproven(err) {
+				unread = err
+			}
+			return false, unread
 		}
 		if next == l.agentState.Offset {
-			return true
+			return true, nil
 		}
 		agentState := l.agentState.Clone()
 		now := ob.Now()
@@ -52,7 +61,7 @@ func (ob *Observer) ReadEvidence(ctx context.Context, id agency.RunID) (all bool
 			if ctx.Err() == nil {
 				ob.Log.Error("record agent state", "run", id, "err", err)
 			}
-			return false
+			return false, nil
 		}
 	}
 }

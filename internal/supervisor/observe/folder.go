@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -155,8 +156,7 @@ func (ob *Observer) WatchAgent(r *agency.Run) {
 
 // ReadState reads what an agent wrote into its state folder: its status file and its reports.
 func (ob *Observer) ReadState(ctx context.Context, id agency.RunID) {
-	ob.readContract(ctx, id)
-	ob.readReports(ctx, id)
+	ob.logUnread(id, errors.Join(ob.readContract(ctx, id), ob.readReports(ctx, id)))
 }
 
 // How often and how long to look for a status folder that was removed: an agent creates it again

@@ -16,35 +16,38 @@ import (
 // readReports takes over the agent's reports. An agent writes them into its worktree, the only
 // place that it can write to in every sandbox. Each report is taken over once, even after a crash:
 // the offset up to which the file was read is in the evidence beside the reports. What cannot be
-// stored now is taken over by the next rescan.
-func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
+// stored now is taken over by the next rescan. So is a file that the system fails to read: then
+// readReports returns the error.
+func (ob *Observer) readReports(ctx context.Context, id agency.RunID) error {
 	unlock, err := ob.locks.Lock(ctx, "file "+string(id))
 	if err != nil {
-		return
+		return nil //nolint:nilerr // ctx has ended
 	}
 	defer unlock()
 	l, ok := ob.copyOf(id)
 	if !ok {
-		return
+		return nil
 	}
 	path := filepath.Join(l.worktree, agency.ReportsFile)
 	stamp := stampOf(path)
 	if stamp == l.reports {
-		return
+		return nil
 	}
 	if evidenceWaits(&l) {
 		// A daemon that was killed may have taken over reports that its record does not have.
-		if !ob.ReadEvidence(ctx, id) {
-			return
+		if all, err := ob.readEvidence(ctx, id); !all {
+			return err
 		}
 		if l, ok = ob.copyOf(id); !ok {
-			return
+			return nil
 		}
 	}
 	data, err := file.ReadBeneath(l.worktree, agency.ReportsFile, agency.ReportsLimit)
 	taken := false
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+	case unproven(err):
+		return err
 	case err != nil:
 		taken = ob.keep(ctx, &l, []agency.Evidence{{
 			Source: agency.FromReport, Signal: agency.SignalUnknown, Event: "unreadable " + agency.ReportsFile + ": " + whyUnreadable(err),
@@ -59,6 +62,7 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) {
 	if taken {
 		ob.change(&l, func(now *liveRun) { now.reports = stamp })
 	}
+	return nil
 }
 
 // takeReports sends reports to the run's owner and adds them to the evidence. When it returns false,

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"agency"
@@ -78,9 +79,16 @@ func (ob *Observer) Explain(r *agency.Run, attempts []agency.Attempt) (agency.Ex
 	return status.Explain(f, ob.moment(f)), ob.outputs.newest(r)
 }
 
-// Finish reads the last evidence of an agent that ended, and writes the run's output.
-func (ob *Observer) Finish(ctx context.Context, id agency.RunID) {
-	ob.ReadState(ctx, id)
-	ob.ReadEvidence(ctx, id)
+// Finish reads the last evidence of an agent that ended, and writes the run's output. It returns an
+// error when the system fails to read a file, and then its caller must try again: an attempt that has
+// ended in the record is never read again. Whatever the agent wrote is not an error.
+func (ob *Observer) Finish(ctx context.Context, id agency.RunID) error {
+	contract, reports := ob.readContract(ctx, id), ob.readReports(ctx, id)
+	_, evidence := ob.readEvidence(ctx, id)
+	if err := errors.Join(contract, reports, evidence); err != nil {
+		return agency.Errorf(agency.CodeCleanupFailed, "read what the agent of %s wrote last: %w", id, err).
+			WithHint("agency tries again; if the disk has lost the file, delete it")
+	}
 	ob.outputs.write(ctx, id, true)
+	return nil
 }
