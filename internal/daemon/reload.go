@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -22,6 +23,7 @@ type active struct {
 	stamp   stamp
 	at      time.Time // when cfg was read
 	problem error     // why a newer file is not used
+	unread  bool      // the system failed to read that file, so the next look tries again
 
 	reading sync.Mutex  // held while a file is read and applied, so that a later caller finds it applied
 	mute    atomic.Bool // the channels could not be started yet
@@ -79,7 +81,7 @@ func (d *Daemon) needsReload() bool {
 	a := &d.active
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return now != a.stamp || a.mute.Load()
+	return now != a.stamp || a.unread || a.mute.Load()
 }
 
 // watchConfig reloads the configuration file whenever a look of the daemon finds that it has changed,
@@ -99,7 +101,8 @@ func (d *Daemon) watchConfig(ctx context.Context) {
 }
 
 // reload applies a changed configuration file, and returns when it is in effect. An invalid file
-// changes only what doctor reports, and is logged once. The end of ctx does not interrupt reload.
+// changes only what doctor reports, and is logged once. A file that the system fails to read is read
+// again by each look until that succeeds. The end of ctx does not interrupt reload.
 func (d *Daemon) reload(ctx context.Context) {
 	if d.Load == nil {
 		return
@@ -110,7 +113,7 @@ func (d *Daemon) reload(ctx context.Context) {
 	defer a.reading.Unlock()
 	now := stampOf(d.Config.Path) // before the file is read, so that a later change is seen
 	a.mu.Lock()
-	old, same := a.cfg, now == a.stamp
+	old, same := a.cfg, now == a.stamp && !a.unread
 	a.stamp = now
 	a.mu.Unlock()
 	if same {
@@ -124,13 +127,17 @@ func (d *Daemon) reload(ctx context.Context) {
 		err = fmt.Errorf("it belongs to another data root, %s", cfg.Home)
 	}
 	a.mu.Lock()
+	again := a.unread && err != nil && err.Error() == a.problem.Error()
+	_, a.unread = errors.AsType[syscall.Errno](err)
 	a.problem = err
 	if err == nil {
 		a.cfg, a.at = cfg, d.clock.Now()
 	}
 	a.mu.Unlock()
 	if err != nil {
-		d.Log.Error("configuration not loaded, the previous one is still used", "err", err)
+		if !again { // log it once
+			d.Log.Error("configuration not loaded, the previous one is still used", "err", err)
+		}
 		return
 	}
 	d.apply(ctx, old, cfg)

@@ -3,8 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,4 +101,34 @@ func TestReloadTriesAgain(t *testing.T) {
 	outbox.err = nil
 	d.reload(t.Context())
 	arrives(t, d)
+}
+
+// A changed file that the system failed to read is applied by a later look, even if the file is the
+// same.
+func TestReloadReadsAgain(t *testing.T) {
+	t.Parallel()
+	d, says := reloading(t, filepath.Join(t.TempDir(), "agency.db"))
+	says(trueChannel())
+	load := d.Load
+	var broken error
+	d.Load = func() (*config.Config, error) {
+		if broken != nil {
+			return nil, broken
+		}
+		return load()
+	}
+	var log strings.Builder
+	d.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for _, broken = range []error{fmt.Errorf("config.toml: cannot be read: %w", syscall.EMFILE), nil} {
+		for range 2 {
+			d.reload(t.Context())
+		}
+		if got := d.needsReload(); got != (broken != nil) {
+			t.Errorf("after %v: the next look reads it: %v", broken, got)
+		}
+	}
+	arrives(t, d)
+	if n := strings.Count(log.String(), "cannot be read"); n != 1 {
+		t.Errorf("logged %d times: %s", n, &log)
+	}
 }
