@@ -14,6 +14,11 @@ func (w workers) Send(ctx context.Context, id agency.RunID, text string) error {
 	return err
 }
 
+// Restarting reports whether a run is being restarted, for timers.
+func (w workers) Restarting(ctx context.Context, id agency.RunID) (bool, error) {
+	return w.sup.Query.Restarting(ctx, id)
+}
+
 func (o alertOperations) startTimer(ctx context.Context, req api.StartTimerRequest) (api.StartTimerResponse, error) {
 	owner, err := o.policy.Caller(ctx)
 	if err != nil {

@@ -254,6 +254,15 @@ func (q *Query) afterRestart(ctx context.Context, id agency.RunID) (r *agency.Ru
 	return r, false, err
 }
 
+// Restarting reports whether the restart for which the newest attempt of a run was stopped continues, or
+// has begun the next attempt.
+func (q *Query) Restarting(ctx context.Context, id agency.RunID) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond) // no wait for the restart
+	defer cancel()
+	r, restarting, err := q.afterRestart(ctx, id)
+	return err == nil && (restarting || !r.Attempt.State.Final()), err
+}
+
 func joinLabels(labels []agency.Label) string {
 	words := make([]string, 0, len(labels))
 	for _, l := range labels {

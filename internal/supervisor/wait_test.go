@@ -39,6 +39,13 @@ func (w *world) wait(ctx context.Context, labels ...agency.Label) <-chan waited 
 	return result
 }
 
+func (w *world) wantRestarting(id agency.RunID, want bool) {
+	w.t.Helper()
+	if got, err := w.sup.Query.Restarting(context.Background(), id); got != want || err != nil {
+		w.t.Errorf("it is being restarted: got %v, %v", got, err)
+	}
+}
+
 // An attempt that is stopped for a restart does not end a wait.
 func TestWaitSeesThroughARestart(t *testing.T) {
 	t.Parallel()
@@ -56,12 +63,14 @@ func TestWaitSeesThroughARestart(t *testing.T) {
 				w.tmux.OnStart = func(l agency.Launch) error { second = w.wrap(l); return second.begin() }
 				req := w.resumeRequest("fix-login")
 				req.Restart = true
+				w.after(2*time.Second, func() { w.wantRestarting(p.id, true) })
 				if _, err := w.sup.ResumeRun(t.Context(), req); err != nil {
 					t.Fatal(err)
 				}
 				if got := <-timedOut; !errors.Is(got.err, context.DeadlineExceeded) || len(got.runs) != 1 || got.runs[0].ID != p.id {
 					t.Errorf("the time was up: got %+v", got)
 				}
+				w.wantRestarting(p.id, true) // a caller may have read the first attempt
 				second.mustEnd(t, agency.Exit{EndedBy: agency.EndedByRunner})
 				if got := <-result; got.err != nil || got.runs[0].Attempt.Number != 2 || got.runs[0].Attempt.State != agency.Completed {
 					t.Errorf("got %+v", got)
@@ -77,7 +86,7 @@ func TestWaitAfterACutOffRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cleaningUp("fix-login", time.Hour)
+		p := w.cleaningUp("fix-login", time.Hour)
 		result := w.wait(context.Background())
 		req := w.resumeRequest("fix-login")
 		req.Restart = true
@@ -94,5 +103,6 @@ func TestWaitAfterACutOffRestart(t *testing.T) {
 		if got := <-w.wait(context.Background()); got.err != nil || !got.runs[0].Attempt.Restarting || got.runs[0].Attempt.State != agency.Killed {
 			t.Errorf("after a crash: got %+v", got)
 		}
+		w.wantRestarting(p.id, false)
 	})
 }

@@ -15,7 +15,7 @@ import (
 const sendTimeout = 30 * time.Second
 
 // restartTimeout is how long after the end of an attempt in a restart the next attempt may be
-// missing.
+// missing while no restart continues, such as after a crash of the daemon.
 const restartTimeout = 30 * time.Second
 
 // maxWait is the longest time that a timer waits before it looks at the clock again: a wait does not
@@ -25,6 +25,9 @@ const maxWait = time.Minute
 // Targets is what timers need from the engine.
 type Targets interface {
 	Worker(ctx context.Context, id agency.RunID) (*Worker, error)
+	// Restarting reports whether the restart for which the newest attempt of a run was stopped
+	// continues, or has begun the next attempt.
+	Restarting(ctx context.Context, id agency.RunID) (bool, error)
 	// Send types a text into a run's agent. While a user is typing there, the error is
 	// agency.CodeInputRefused.
 	Send(ctx context.Context, id agency.RunID, text string) error
@@ -204,20 +207,33 @@ func (ts *Timers) tick(ctx context.Context, t *agency.Timer) bool {
 	return found && how != over && ctx.Err() == nil
 }
 
-// restarts reports whether an attempt ended a moment ago as part of a restart.
-func restarts(a *agency.Attempt, now time.Time) bool {
-	return a.State.Final() && a.Restarting && a.EndedAt != nil && now.Sub(*a.EndedAt) < restartTimeout
+// restarts reports whether the newest attempt of a run ended as part of a restart, and the next one
+// may still come.
+func (ts *Timers) restarts(ctx context.Context, r *agency.Run) (bool, error) {
+	a := &r.Attempt
+	switch {
+	case !a.State.Final() || !a.Restarting || a.EndedAt == nil:
+		return false, nil
+	case ts.Now().Sub(*a.EndedAt) < restartTimeout:
+		return true, nil
+	default:
+		return ts.Targets.Restarting(ctx, r.ID) // a snapshot may take long
+	}
 }
 
 // write sends the message of a timer, unless the run is not idle.
 func (ts *Timers) write(ctx context.Context, t *agency.Timer) (outcome, string) {
 	worker, err := ts.Targets.Worker(ctx, t.RunID)
+	restarts := false
+	if err == nil {
+		restarts, err = ts.restarts(ctx, worker.Run)
+	}
 	switch {
 	case err != nil:
 		return failed, agency.AsError(err).Message
 	case worker.Run.RemovedAt != nil:
 		return over, "its run was removed"
-	case restarts(&worker.Run.Attempt, ts.Now()):
+	case restarts:
 		return skipped, "it is being restarted"
 	case worker.Run.Attempt.State.Final():
 		return over, fmt.Sprintf("its run is %s", worker.Run.Attempt.State)

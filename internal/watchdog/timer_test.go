@@ -23,6 +23,7 @@ type clockwork struct {
 	label  agency.Label
 	err    error // of the next sends
 	gone   bool
+	holds  bool // a restart holds the run
 	typed  []string
 	kept   []agency.Timer
 	seq    int64
@@ -92,6 +93,12 @@ func (c *clockwork) Worker(context.Context, agency.RunID) (*watchdog.Worker, err
 		run.RemovedAt = new(time.Now())
 	}
 	return &watchdog.Worker{Run: &run, Status: agency.Status{Label: c.label}}, nil
+}
+
+func (c *clockwork) Restarting(context.Context, agency.RunID) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holds, nil
 }
 
 func (c *clockwork) Send(_ context.Context, _ agency.RunID, text string) error {
@@ -286,7 +293,8 @@ func TestTimerEnds(t *testing.T) {
 	}
 }
 
-// Between two attempts of a restarted run a timer waits; without another attempt it ends as usual.
+// Between two attempts of a restarted run a timer waits, however long the restart takes; without
+// another attempt it ends as usual.
 func TestTimerOfRestartedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -305,13 +313,15 @@ func TestTimerOfRestartedRun(t *testing.T) {
 		if k := c.first(); k.StoppedAt != nil || k.Skipped != 1 || k.Outcome != "it is being restarted" {
 			t.Errorf("kept %+v", k)
 		}
-		c.do(func() { c.run.Attempt = agency.Attempt{Number: 2, State: agency.Running} })
+		c.do(func() { c.holds = true })
+		c.pass(time.Hour)
+		c.do(func() { c.holds, c.run.Attempt = false, agency.Attempt{Number: 2, State: agency.Running} })
 		c.pass(10 * time.Second)
 		c.want("check")
 		stop()
 		c.pass(time.Minute)
 		c.want("check")
-		if k := c.first(); k.StopReason != "its run is stopped" || k.Skipped != 3 {
+		if k := c.first(); k.StopReason != "its run is stopped" || k.Skipped != 363 {
 			t.Errorf("kept %+v", k)
 		}
 	})
