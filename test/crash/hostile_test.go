@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agency"
 )
 
 // calm fails the test if something is wrong, now or in the database.
@@ -183,30 +185,37 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// An exit record that the disk does not give yet is not a missing one: the run stays as it is until then.
-func TestExitRecordFailsToBeRead(t *testing.T) {
+// An exit record that the disk does not give yet is not a missing one, and the agent's last status is not
+// an invalid one: the run stays as it is until then.
+func TestLastFilesFailToBeRead(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a file")
 	}
-	w := newWorld(t)
-	w.must("run", "--name", "target", "--prompt", "wait-file "+w.path("go"))
-	r := w.target()
-	record := filepath.Join(r.Dir, "attempts", "1", "runner_done.json")
-	w.must("daemon", "stop")
-	wrapper := w.wrapper(r.ID)
-	w.write("go", "")
-	w.awaitDeath(wrapper)
-	if err := mountFailing(record); err != nil {
-		t.Skipf("no file that fails: %v", err)
+	for name, place := range map[string]func(w *world) string{
+		"exit record": func(w *world) string { return filepath.Join(w.target().Dir, "attempts", "1", "runner_done.json") },
+		"status file": func(w *world) string { return filepath.Join(w.target().Worktree, agency.ContractFile) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.must("run", "--name", "target", "--prompt", "wait-file "+w.path("go"))
+			path, wrapper := place(w), w.wrapper(w.target().ID)
+			w.must("daemon", "stop")
+			w.write("go", "")
+			w.awaitDeath(wrapper)
+			if err := mountFailing(path); err != nil {
+				t.Skipf("no file that fails: %v", err)
+			}
+			t.Cleanup(func() { unmount(path) })
+			if now := w.target(); now.State != "running" { // the next daemon has looked by its first answer
+				t.Errorf("it is %s: %s %s", now.State, now.ErrorCode, now.Error)
+			}
+			unmount(path)
+			w.must("wait", "target", "--for", "completed", "--timeout", "90s")
+			w.calm(false)
+		})
 	}
-	t.Cleanup(func() { unmount(record) })
-	if now := w.target(); now.State != "running" { // the next daemon has looked by its first answer
-		t.Errorf("it is %s: %s %s", now.State, now.ErrorCode, now.Error)
-	}
-	unmount(record)
-	w.must("wait", "target", "--for", "completed", "--timeout", "90s")
-	w.calm(false)
 }
 
 // On a full disk, or one that soon is, every command works or reports the disk, and with room again
