@@ -179,9 +179,15 @@ func (c *fakeRuns) engine(t *testing.T, home string, starts int) *scheduler.Sche
 
 func (c *fakeRuns) engineOf(t *testing.T, runs scheduler.Runs, home string, starts int) *scheduler.Scheduler {
 	t.Helper()
-	s := scheduler.New(scheduler.Deps{
-		Store: c, Runs: runs, Log: slog.New(slog.DiscardHandler), Now: time.Now, Elapsed: time.Since, Random: func(b []byte) { _, _ = rand.Read(b) },
-	}, scheduler.Settings{Home: home, Starts: starts, Retry: schedule.RetryPolicy{
+	return c.engineWith(t, scheduler.Deps{Runs: runs}, home, starts)
+}
+
+// engineWith adds the other dependencies to those given.
+func (c *fakeRuns) engineWith(t *testing.T, deps scheduler.Deps, home string, starts int) *scheduler.Scheduler {
+	t.Helper()
+	deps.Store, deps.Log, deps.Now, deps.Elapsed = c, slog.New(slog.DiscardHandler), time.Now, time.Since
+	deps.Random = func(b []byte) { _, _ = rand.Read(b) }
+	s := scheduler.New(deps, scheduler.Settings{Home: home, Starts: starts, Retry: schedule.RetryPolicy{
 		Backoff: []time.Duration{time.Millisecond}, Limited: []time.Duration{time.Millisecond}, Losses: 3,
 		Wait: []time.Duration{time.Millisecond}, Waits: 4,
 	}})
@@ -192,8 +198,8 @@ func (c *fakeRuns) engineOf(t *testing.T, runs scheduler.Runs, home string, star
 	return s
 }
 
-// create begins a session of agents in the notation "b: a" for b that depends on a, and "b@runner"
-// for one of another runner.
+// create begins a session of agents in the notation "b: a" for b that depends on a, "b@runner" for one
+// of another runner, and "b>merge" for one whose work lands so.
 func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...string) *agency.Session {
 	t.Helper()
 	dir := t.TempDir()
@@ -205,7 +211,8 @@ func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...
 	for i, word := range notation {
 		id, after, _ := strings.Cut(word, ": ")
 		id, runner, _ := strings.Cut(id, "@")
-		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: cmp.Or(runner, "shell"), Base: agency.BaseDeps, After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady})
+		id, land, _ := strings.Cut(id, ">")
+		plan.Agents = append(plan.Agents, agency.PlanAgent{ID: id, Name: id, Runner: cmp.Or(runner, "shell"), Base: agency.BaseDeps, After: strings.Fields(after), Retries: 1, DoneWhen: agency.DoneWhenReady, Land: agency.LandBy(land)})
 		agents = append(agents, agency.SessionAgent{Session: session.ID, Position: i, ID: id, Name: id, Wave: 1, Status: agency.AgentQueued})
 	}
 	if err := s.Create(t.Context(), session, &plan, agents, []string{"SECRET=x"}); err != nil {

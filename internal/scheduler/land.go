@@ -22,7 +22,11 @@ func landingRuns(d *liveSession, agent int) []AgentRun {
 func (s *Scheduler) land(j *job) {
 	killpoint.At("scheduler.land.begun")
 	landing, err := s.Lander.Land(j.life, LandRequest{Session: &j.session, Agent: &j.agent, By: j.plan.Land, Runs: j.landing, Env: j.env})
-	if err != nil { // the session is cancelled, or the daemon stops
+	if err != nil {
+		if j.life.Err() == nil { // else the session is cancelled, or the daemon stops
+			s.complain("land the work of an agent", err, "session", j.session.ID, "agent", j.agent.ID)
+			s.pause()
+		}
 		s.over(j, nil)
 		return
 	}

@@ -141,7 +141,7 @@ type AgentRun struct {
 // Lander brings the work of agents into branches.
 type Lander interface {
 	// Land lands the work of an agent, unless that was done since it was complete, and returns how
-	// that ended. An error is one of ctx.
+	// that ended. An error is one of ctx, or of a record that cannot be written now.
 	Land(ctx context.Context, req LandRequest) (agency.AgentLanding, error)
 }
 
