@@ -138,7 +138,7 @@ func (d *Doctor) orphanFolders(known map[string]bool, lost map[string]agency.Run
 // removing returns the command that removes a worktree which belongs to no run. Git refuses when
 // the worktree holds work. The command names the repository that knows the worktree, since an agent
 // can change where the worktree's own .git points. While git fails in a repository, the worktree may
-// belong to it, and there is no such command.
+// belong to it: then removing returns what the user must mend first.
 func (d *Doctor) removing(ctx context.Context, runs []agency.Run, path string) string {
 	asked, failing := map[string]bool{}, ""
 	for i := range runs {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A folder that cannot be read for want of open files may hold secrets, so there is no sandbox without it.
+// A launch without open files cannot look for secrets in a folder, so it fails and makes no sandbox.
 // It is not parallel: the limit is that of all tests.
 func TestHiddenWithoutOpenFiles(t *testing.T) {
 	if mounts, err := hidden(); err != nil {
