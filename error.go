@@ -273,6 +273,10 @@ func Exhausted(err error) bool {
 		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+// Unproven reports whether an error means that the machine failed to read or write a file: it is
+// exhausted, or its disk has an I/O error. Such an error proves nothing about the file.
+func Unproven(err error) bool { return Exhausted(err) || errors.Is(err, syscall.EIO) }
+
 // MessageLimit is the longest message of an Error, and the longest hint, in bytes. They repeat
 // input of any length, and must fit into protocol lines, which are limited.
 const MessageLimit = 4 << 10

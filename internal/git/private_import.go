@@ -137,7 +137,7 @@ func unlink(ctx context.Context, dir string) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case unproven(err):
+		case agency.Unproven(err):
 			return err
 		case err != nil: // what agency cannot read, the user's git cannot read either
 			return fs.SkipDir
@@ -184,10 +184,6 @@ func (g *Sandboxes) saveRef(ctx context.Context, repo agency.Repo, ref, id strin
 	return g.writeRef(ctx, repo, ref, nil, "update-ref", "--no-deref", "--end-of-options", ref, id)
 }
 
-// unproven reports whether a read failed because of the machine. Such a failure proves nothing
-// about what the agent made.
-func unproven(err error) bool { return agency.Exhausted(err) || errors.Is(err, syscall.EIO) }
-
 // otherCauses are git's words for failures that objects of an agent cannot cause: the machine lacks
 // something, or git cannot read what only the user's repository has.
 var otherCauses = append([]string{
@@ -218,11 +214,11 @@ func privateRef(dir, ref string) (string, error) {
 	if id := strings.TrimSpace(string(data)); err == nil && sha().MatchString(id) {
 		return id, nil
 	}
-	if err != nil && unproven(err) {
+	if err != nil && agency.Unproven(err) {
 		return "", err
 	}
 	data, err = file.ReadBeneath(dir, filepath.Join(privateDir, "packed-refs"), 256<<20)
-	if err != nil && unproven(err) {
+	if err != nil && agency.Unproven(err) {
 		return "", err
 	}
 	return packedRef(data, ref), nil
@@ -246,7 +242,7 @@ func (g *Sandboxes) privateRefs(dir string, root *os.Root, own string) (map[stri
 	add("refs/stash")
 	err := fs.WalkDir(root.FS(), "refs/heads", func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case unproven(err):
+		case agency.Unproven(err):
 			return err
 		case err != nil || strings.Count(path, "/") > 16:
 			return fs.SkipDir
@@ -263,7 +259,7 @@ func (g *Sandboxes) importObjects(ctx context.Context, repo agency.Repo, root *o
 	for i := range 256 {
 		prefix := hex.EncodeToString([]byte{byte(i)})
 		entries, err := fs.ReadDir(root.FS(), "objects/"+prefix)
-		if unproven(err) {
+		if agency.Unproven(err) {
 			return err
 		}
 		for _, entry := range entries { // empty on any other error
@@ -278,7 +274,7 @@ func (g *Sandboxes) importObjects(ctx context.Context, repo agency.Repo, root *o
 		}
 	}
 	packs, err := fs.ReadDir(root.FS(), "objects/pack")
-	if unproven(err) {
+	if agency.Unproven(err) {
 		return err
 	}
 	for _, entry := range packs {
@@ -303,7 +299,7 @@ func importObject(repo agency.Repo, root *os.Root, name string) error {
 	}
 	from, err := openPlain(root, rel)
 	if err != nil {
-		if unproven(err) {
+		if agency.Unproven(err) {
 			return err
 		}
 		return nil // what the agent made is not an object of this name
@@ -383,7 +379,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func (g *Sandboxes) importPack(ctx context.Context, repo agency.Repo, root *os.Root, name string) error {
 	from, err := openPlain(root, filepath.Join("objects", "pack", name))
 	if err != nil {
-		if unproven(err) {
+		if agency.Unproven(err) {
 			return err
 		}
 		return nil

@@ -199,7 +199,7 @@ func ChangeTime(path string) time.Time {
 func readStatusFile(worktree string, now time.Time) (agency.Observed, error) {
 	reading := agency.Observed{At: now}
 	data, err := file.ReadBeneath(worktree, agency.ContractFile, agency.ContractLimit)
-	if unproven(err) {
+	if agency.Unproven(err) {
 		return reading, err
 	}
 	if err == nil {
@@ -214,10 +214,6 @@ func readStatusFile(worktree string, now time.Time) (agency.Observed, error) {
 	}
 	return reading, nil
 }
-
-// unproven reports whether a read failed because of the machine. Such a failure proves nothing
-// about what the agent wrote.
-func unproven(err error) bool { return agency.Exhausted(err) || errors.Is(err, syscall.EIO) }
 
 // whyUnreadable returns in a few words why a file in a worktree cannot be read, without its long
 // path.

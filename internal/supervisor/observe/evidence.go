@@ -35,7 +35,7 @@ func (ob *Observer) readEvidence(ctx context.Context, id agency.RunID) (all bool
 		evidence, next, err := ob.Spool.Tail(path, l.agentState.Offset)
 		if err != nil {
 			ob.Log.Warn("read evidence", "run", id, "err", err)
-			if unproven(err) {
+			if agency.Unproven(err) {
 				unread = err
 			}
 			return false, unread

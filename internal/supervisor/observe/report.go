@@ -46,7 +46,7 @@ func (ob *Observer) readReports(ctx context.Context, id agency.RunID) error {
 	taken := false
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-	case unproven(err):
+	case agency.Unproven(err):
 		return err
 	case err != nil:
 		taken = ob.keep(ctx, &l, []agency.Evidence{{
