@@ -67,8 +67,7 @@ func TestDaemonComesLater(t *testing.T) {
 	_ = d.server.Close()
 	_ = link.Close()
 	f.typeKeys("\r")
-	f.exit()
-	d = f.listen(0)
+	d = f.listen(0) // before the wrapper has given up to report the exit
 	if exit := lastUpdate(t, d, "exit", hasExit).Exit; exit.ExitCode != 8 {
 		t.Errorf("reported %+v", exit)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,7 +121,16 @@ func TestRemainsOfManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer func() { _ = cmd.Wait() }()
+			defer func() {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+			}()
+			// Within its exec the process has no environment for a moment.
+			environ := fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid)
+			eventually(t, "the mark of "+environ, func() bool {
+				data, err := os.ReadFile(environ)
+				return err == nil && strings.Contains(string(data), mark[0])
+			})
 			if left, err := runner.EndTree(t.Context(), runner.Remains{Mark: mark}, runner.Serving{}, time.Minute); left != 0 || err != nil {
 				t.Errorf("%d left: %v", left, err)
 			}

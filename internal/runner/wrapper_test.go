@@ -169,8 +169,7 @@ func TestInterruptAndJobControl(t *testing.T) {
 	f.logged("go\r\n")
 	f.typeKeys("\x1a")
 	f.logged("Stopped")
-	f.typeKeys("kill %1; exit 4\r")
-	f.typeKeys("exit 4\r")
+	f.typeKeys("kill %1; exit 4\rexit 4\r")
 	if code := f.wait(); code != 4 {
 		t.Errorf("exit code %d", code)
 	}
@@ -275,7 +274,7 @@ func TestStops(t *testing.T) {
 				f := prepare(t, script)
 				f.launch.Grace = 2 * time.Second // enough for a shell to end
 				if c.by == agency.EndedByTimeLimit {
-					f.launch.TimeLimit = 5 * time.Second // enough for the script to get there
+					f.launch.TimeLimit = 15 * time.Second // enough for the script to get there
 				}
 				f.begin(true)
 				pids := []int{f.pid("escaped"), f.pid("stubborn"), f.started().Runner.PID}

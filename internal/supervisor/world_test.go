@@ -180,7 +180,8 @@ func (w *world) settings() agency.RunSettings {
 	return agency.RunSettings{Exec: "sh", Handle: format, Grace: time.Second, LogBytes: 1 << 20}
 }
 
-// createRun creates a run in the place that the request names.
+// createRun creates a run in the place that the request names. When the runner has started, all that
+// follows its report has happened too.
 func (w *world) createRun(ctx context.Context, req supervisor.NewRun) (*agency.Run, error) {
 	var err error
 	if req.Place, err = w.sup.Projects.Locate(ctx, w.root, req.Spec.Repo, req.Spec.BaseRef); err != nil {
@@ -188,7 +189,16 @@ func (w *world) createRun(ctx context.Context, req supervisor.NewRun) (*agency.R
 	}
 	r, warnings, err := w.sup.CreateRun(ctx, req)
 	w.warnings = append(w.warnings, warnings...)
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	w.mu.Lock()
+	p := w.wrappers[r.Session()]
+	w.mu.Unlock()
+	if p != nil && p.runs.Load() {
+		_ = p.run() // waits for the call that began
+	}
+	return r, nil
 }
 
 func (w *world) create(name string) *agency.Run {
