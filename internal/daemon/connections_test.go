@@ -21,7 +21,7 @@ func TestIdleConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		return conn

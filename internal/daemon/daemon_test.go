@@ -37,7 +37,7 @@ func (r *running) wait(t *testing.T) error {
 	select {
 	case <-r.done:
 		return r.err
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the daemon does not end")
 		return nil
 	}

@@ -110,7 +110,7 @@ func soon(t *testing.T, read func() ([]byte, error)) (data []byte, err error) {
 	select {
 	case <-done:
 		return data, err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the read blocks")
 		return nil, nil
 	}

@@ -19,7 +19,7 @@ func recalled(t *testing.T, g *git.Git, dir string) agency.Repo {
 	t.Helper()
 	none, cancel := context.WithCancel(t.Context())
 	cancel()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		_, err := g.Recall(t.Context(), dir)
 		check(t, err)
 		if repo, err := g.Recall(none, dir); err == nil {

@@ -73,7 +73,7 @@ func TestCommandEnds(t *testing.T) {
 			done <- notify.NewCommand("tell", []string{"sh", "-c", script, "sh", file}).Send(ctx, fullNotice())
 		}()
 		pid := 0
-		for deadline := time.Now().Add(20 * time.Second); pid == 0; {
+		for deadline := time.Now().Add(time.Minute); pid == 0; {
 			data, _ := os.ReadFile(file)
 			if text, ok := strings.CutSuffix(string(data), "\n"); ok {
 				pid, _ = strconv.Atoi(text)
@@ -90,7 +90,7 @@ func TestCommandEnds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
-		for deadline := time.Now().Add(20 * time.Second); fixture.Lives(pid); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); fixture.Lives(pid); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: process %d is left", name, pid)
 			}
@@ -149,7 +149,7 @@ func TestBell(t *testing.T) {
 	if err := at(plain, tty.Name()).Send(t.Context(), fullNotice()); err != nil {
 		t.Fatal(err)
 	}
-	if err := screen.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := screen.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, 8)

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 
 // timeout bounds every wait. Some of these programs only end after a grace of seconds, and a machine
 // can be busy with others meanwhile.
-const timeout = time.Minute
+const timeout = 5 * time.Minute
 
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {

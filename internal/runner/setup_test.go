@@ -84,10 +84,10 @@ func TestSetupLeavesNothing(t *testing.T) {
 		timeout time.Duration
 		want    string
 	}{
-		"too long":   {`sleep 600 & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
+		"too long":   {`sleep 600 & echo $! >pid; wait`, 15 * time.Second, "did not end in 15s"},
 		"background": {`sleep 600 & echo $! >pid`, 30 * time.Second, ""},
 		"hidden":     {`(env -i setsid sh -c 'echo $$ >pid; exec sleep 600' &) ; while [ ! -s pid ]; do sleep 0.01; done`, 30 * time.Second, ""},
-		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, 5 * time.Second, "did not end in 5s"},
+		"stubborn":   {`trap '' TERM; (trap '' TERM; sleep 600) & echo $! >pid; wait`, 15 * time.Second, "did not end in 15s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestSetupLeavesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(10 * time.Second); runs(pid); time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); runs(pid); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d still runs", pid)
 				}

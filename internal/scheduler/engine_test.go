@@ -224,7 +224,7 @@ func create(t *testing.T, s *scheduler.Scheduler, plan agency.Plan, notation ...
 // until waits for a condition on a session.
 func (c *fakeRuns) until(t *testing.T, id agency.SessionID, what string, met func(s *agency.Session) bool) *agency.Session {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		changed := c.Store.Changed()
 		s, err := c.Session(t.Context(), id)

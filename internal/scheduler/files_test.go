@@ -123,7 +123,7 @@ func (f *filing) finish(s *agency.Session, agents ...string) {
 // soon waits until a condition holds.
 func (f *filing) soon(what string, holds func() bool) {
 	f.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("never: %s\n%s", what, f.log.String())
 		}

@@ -180,7 +180,7 @@ func (m *aftermath) until(what string, holds func() bool) {
 		m.t.Fatal(err)
 	}
 	defer r.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			m.t.Fatalf("not %s within 20 seconds; sent %q", what, m.sent)
 		}

@@ -249,7 +249,7 @@ func TestStatusFileIsRepeatedWithoutADaemon(t *testing.T) {
 	path := filepath.Join(r.Worktree, agency.ContractFile)
 	answer := func(want int) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); w.label(r.ID) != agency.NeedsInput || w.count(r.ID, agency.ContractChanged) != want; {
+		for end := time.Now().Add(time.Minute); w.label(r.ID) != agency.NeedsInput || w.count(r.ID, agency.ContractChanged) != want; {
 			if time.Now().After(end) {
 				t.Fatalf("got %s and %d events, want question %d", w.label(r.ID), w.count(r.ID, agency.ContractChanged), want)
 			}

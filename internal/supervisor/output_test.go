@@ -137,7 +137,7 @@ func (w *world) tick(path string) {
 // at.
 func (w *world) writtenAfter(path, content string, at time.Time) {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		mustWrite(w.t, path, content)
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
 			return

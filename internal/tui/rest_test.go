@@ -68,7 +68,7 @@ func until(t *testing.T, drawn <-chan string, want string) {
 			if !ok {
 				t.Fatalf("%q is not in %q", want, all)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%q is not in %q", want, all)
 		}
 	}
