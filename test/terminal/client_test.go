@@ -2,10 +2,12 @@ package terminal_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +22,8 @@ type client struct {
 	t        *testing.T
 	cmd      *exec.Cmd
 	terminal *os.File
-	ended    chan struct{}
+	exited   chan struct{}
+	ended    chan struct{} // it has exited, and nothing else holds its terminal
 
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -35,7 +38,7 @@ func agencyIn(t *testing.T, f *fixture.Fixture, columns, rows uint16, args ...st
 // inTerminal runs a program in a terminal of the given size.
 func inTerminal(t *testing.T, f *fixture.Fixture, columns, rows uint16, program string, args ...string) *client {
 	t.Helper()
-	c := &client{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	c := &client{t: t, cmd: exec.Command(program, args...), exited: make(chan struct{}), ended: make(chan struct{})}
 	c.cmd.Dir, c.cmd.Env = f.Repo, f.Env
 	var err error
 	if c.terminal, err = pty.StartWithSize(c.cmd, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
@@ -58,6 +61,7 @@ func inTerminal(t *testing.T, f *fixture.Fixture, columns, rows uint16, program 
 	go func() {
 		defer close(c.ended)
 		_ = c.cmd.Wait()
+		close(c.exited)
 		<-read
 	}()
 	t.Cleanup(func() {
@@ -65,7 +69,7 @@ func inTerminal(t *testing.T, f *fixture.Fixture, columns, rows uint16, program 
 		select {
 		case <-c.ended:
 		case <-time.After(timeout):
-			t.Errorf("after the end of %q another process holds its terminal, which shows %q", c.cmd.Args, c.wrote())
+			t.Errorf("after the end of %q others hold its terminal: %s\nit shows %s", c.cmd.Args, c.holders(), c.state())
 		}
 		_ = c.terminal.Close()
 	})
@@ -95,13 +99,39 @@ func (c *client) wrote() string {
 	return c.out.String()
 }
 
+// state returns the output so far, and how the program has exited.
+func (c *client) state() string {
+	out := strconv.Quote(c.wrote())
+	select {
+	case <-c.exited:
+		return out + "; the program has exited: " + c.cmd.ProcessState.String()
+	default:
+		return out
+	}
+}
+
+// holders returns the processes that have the terminal open.
+func (c *client) holders() string {
+	found := ""
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, path := range files {
+		if at, err := os.Readlink(path); err != nil || at != c.cmd.Stdin.(*os.File).Name() {
+			continue
+		}
+		process := filepath.Dir(filepath.Dir(path))
+		line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+		status, _ := os.ReadFile(filepath.Join(process, "status"))
+		wchan, _ := os.ReadFile(filepath.Join(process, "wchan"))
+		found += fmt.Sprintf("\n%s: %q in %s\n%s", path, line, wchan, status)
+	}
+	return found
+}
+
 // shows waits until the output contains a text.
 func (c *client) shows(text string) {
 	c.t.Helper()
 	await(c.t, strconv.Quote(text)+" is shown", func() (bool, string) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return bytes.Contains(c.out.Bytes(), []byte(text)), strconv.Quote(c.out.String())
+		return strings.Contains(c.wrote(), text), c.state()
 	})
 }
 
