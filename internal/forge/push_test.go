@@ -11,6 +11,7 @@ import (
 
 	"agency"
 	"agency/internal/forge"
+	"agency/test/fixture"
 )
 
 // bench is a repository with a commit to push, and a bare one as its remote.
@@ -58,7 +59,7 @@ func (b *bench) git(dir string, args ...string) string {
 // hook makes a hook of the remote.
 func (b *bench) hook(script string) {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.bare, "hooks", "pre-receive"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+	if err := fixture.WriteProgram(filepath.Join(b.bare, "hooks", "pre-receive"), "#!/bin/sh\n"+script); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -132,7 +133,7 @@ func TestPushSleeps(t *testing.T) {
 // A push that was cut off after the remote took it is a push.
 func TestPushCutOff(t *testing.T) {
 	b := newBench(t)
-	if err := os.WriteFile(filepath.Join(b.bare, "hooks", "post-receive"), []byte("#!/bin/sh\nkill -9 $PPID\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(filepath.Join(b.bare, "hooks", "post-receive"), "#!/bin/sh\nkill -9 $PPID\n"); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.push(t.Context()); err != nil {
@@ -171,7 +172,7 @@ func TestPushLFSUnknown(t *testing.T) {
 	} {
 		bin := t.TempDir()
 		script := "#!/bin/sh\ncase \" $* \" in *\" grep \"*) " + fails + " ;; esac\nexec '" + real + "' \"$@\"\n"
-		if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil {
+		if err := fixture.WriteProgram(filepath.Join(bin, "git"), script); err != nil {
 			t.Fatal(err)
 		}
 		env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))

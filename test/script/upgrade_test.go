@@ -151,7 +151,7 @@ func keepsRequest(t *testing.T, f *fixture.Fixture, old, task string) {
 	t.Helper()
 	hook := filepath.Join(f.Repo, ".git", "hooks", "post-checkout")
 	gate := filepath.Join(t.TempDir(), "gate")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\nuntil [ -e '"+gate+"' ]; do sleep 0.05; done\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(hook, "#!/bin/sh\nuntil [ -e '"+gate+"' ]; do sleep 0.05; done\n"); err != nil {
 		t.Fatal(err)
 	}
 	creating := start(t, f, old, "run", "--runner", "shell", "--name", "third", "--prompt", task)

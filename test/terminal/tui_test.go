@@ -39,7 +39,7 @@ func permissions(t *testing.T, f *fixture.Fixture, name string) api.Run {
 		err = os.WriteFile(f.Config, append(config, "\n[runners.claude_code]\nexec = "+strconv.Quote(program)+"\n"...), 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(program, []byte(script), 0o700)
+		err = fixture.WriteProgram(program, script)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,12 +1,12 @@
 package run_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"agency/internal/api"
 	"agency/internal/cli/clitest"
+	"agency/test/fixture"
 )
 
 // The client builds the command of the agent's own terminal itself, from its own configuration, and
@@ -15,7 +15,7 @@ func TestAttachNative(t *testing.T) {
 	t.Parallel()
 	socket := clitest.OwnSocket(t)
 	program := filepath.Join(filepath.Dir(socket), "codex")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := fixture.WriteProgram(program, "#!/bin/sh\n"); err != nil {
 		t.Fatal(err)
 	}
 	good := api.JoinRunResponse{RunID: attachedRun, Runner: "codex", Dir: "/", Conversation: "01a21ef8-a2a9-7173-ab93-bae0226e9820", Socket: socket}
