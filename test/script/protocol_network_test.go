@@ -46,18 +46,17 @@ func outlivesItsWrapper(t *testing.T, f *fixture.Fixture, level string) {
 	n.worktree = n.show().Run.Worktree
 	n.must("wait", "netted", "--for", "needs-input", "--timeout", "120s")
 	n.must("answer", "netted", "allow")
-	n.must("wait", "netted", "--for", "waiting", "--timeout", "60s")
 
-	n.must("send", "netted", "fetch a.localhost"+port)
+	n.sends("fetch a.localhost" + port)
 	n.heard("fetched a.localhost"+port+" 200", 1)
-	n.must("send", "netted", "fetch b.localhost"+port)
+	n.sends("fetch b.localhost" + port)
 	n.heard("fetched b.localhost"+port+" 403", 1)
-	n.must("send", "netted", "fetch b.localhost"+port)
+	n.sends("fetch b.localhost" + port)
 	n.heard("fetched b.localhost"+port+" 403", 2)
 	n.kept(2)
 
 	// Nothing but the agent and its holder lives when it connects.
-	n.must("send", "netted", "fetch a.localhost"+port+" later")
+	n.sends("fetch a.localhost" + port + " later")
 	before := n.show()
 	n.must("daemon", "stop")
 	if err := syscall.Kill(before.Attempts[0].Wrapper.PID, syscall.SIGKILL); err != nil {
@@ -69,10 +68,9 @@ func outlivesItsWrapper(t *testing.T, f *fixture.Fixture, level string) {
 	n.heard("connected for a.localhost"+port, 2)
 	n.must("answer", "netted", "once", "--host", "b.localhost"+port)
 	n.heard("fetched a.localhost"+port+" 200", 2)
-	n.must("wait", "netted", "--for", "waiting", "--timeout", "60s")
-	n.must("send", "netted", "fetch b.localhost"+port)
+	n.sends("fetch b.localhost" + port)
 	n.heard("fetched b.localhost"+port+" 200", 1)
-	n.must("send", "netted", "fetch c.localhost"+port)
+	n.sends("fetch c.localhost" + port)
 	n.heard("fetched c.localhost"+port+" 403", 1)
 	if after := n.show(); after.Attempts[0].Wrapper.PID == before.Attempts[0].Wrapper.PID {
 		t.Error("the wrapper was not replaced")
@@ -125,6 +123,13 @@ func (n netted) configure(entry string) {
 			n.t.Fatal(r.Stderr)
 		}
 	}
+}
+
+// sends sends a message to the agent, which takes one at a time.
+func (n netted) sends(text string) {
+	n.t.Helper()
+	n.must("wait", "netted", "--for", "waiting", "--timeout", "60s")
+	n.must("send", "netted", text)
 }
 
 func (n netted) must(args ...string) string {

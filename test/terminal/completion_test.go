@@ -3,6 +3,8 @@ package terminal_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"agency/test/fixture"
@@ -37,13 +39,22 @@ func TestCompletionInShells(t *testing.T) {
 				"agency run --base m":           "agency run --base main .",
 				"agency config get defaults.ru": "agency config get defaults.runner .",
 			} {
-				p.types(typed)
-				p.shows(typed)
-				p.keys("Tab")
-				p.types(".") // after the space that ends a completed word, unlike in a suggestion
-				p.shows(completed)
-				p.keys("C-u")
-				p.enters("clear")
+				for tries, done := 20, false; !done; tries-- { // a completion may end empty while the daemon is busy
+					if tries == 0 {
+						t.Fatalf("%q is not completed", typed)
+					}
+					p.types(typed)
+					p.shows(typed)
+					p.keys("Tab")
+					p.types(".") // after the space that ends a completed word, unlike in a suggestion
+					p.until(strconv.Quote(completed)+" is shown", func(screen string) bool {
+						done = strings.Contains(screen, completed)
+						return done || strings.Contains(screen, typed+".")
+					})
+					p.keys("C-u")
+					p.enters("clear")
+					p.until("the screen is clear", func(screen string) bool { return !strings.Contains(screen, typed) })
+				}
 			}
 		})
 	}
