@@ -110,7 +110,7 @@ func (w *folder) log() string {
 // fourComplete waits for the session of fourPlan, starts it if it does not exist, and returns what
 // is wrong with its outcome.
 func (w *world) fourComplete(tmuxDied bool) []string {
-	if r := w.f.Agency("session", "wait", "latest", "--timeout", "60s"); strings.Contains(r.Stderr, "E_SESSION_NOT_FOUND") {
+	if r := w.f.Agency("session", "wait", "latest", "--timeout", "150s"); strings.Contains(r.Stderr, "E_SESSION_NOT_FOUND") {
 		w.must("session", "start", w.path("plan.yaml"), "--wait", "--timeout", "60s")
 	}
 	wrong := []string{}
@@ -207,7 +207,7 @@ func killCancel(t *testing.T, v *victim) {
 	w.release()
 	w.awaitClient()
 	w.f.Agency("session", "cancel", "latest") // again, or for the first time
-	w.f.Agency("session", "wait", "latest", "--timeout", "60s")
+	w.f.Agency("session", "wait", "latest", "--timeout", "150s")
 	wrong := append(w.sessionsWell(), w.rest(v.name == "tmux")...)
 	if s := w.sessionOf("latest"); s.Session.Status != "cancelled" {
 		wrong = append(wrong, fmt.Sprintf("the session is %+v", s))
@@ -260,7 +260,7 @@ func killRetry(t *testing.T, point string, v *victim) {
 	if w.sessionOf("latest").Session.ID == failed.Session.ID {
 		w.must(retry...)
 	}
-	w.f.Agency("session", "wait", "latest", "--timeout", "60s")
+	w.f.Agency("session", "wait", "latest", "--timeout", "150s")
 	wrong := append(w.sessionsWell(), w.rest(v.name == "tmux")...)
 	s := w.sessionOf("latest")
 	if s.Session.Status != "complete" || s.Agents[0].RunID != failed.Agents[0].RunID || s.Agents[1].RunID == failed.Agents[1].RunID {
@@ -330,7 +330,7 @@ func fullDiskSession(t *testing.T, point string, room int64) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	w.f.Agency("session", "wait", "latest", "--timeout", "60s")
+	w.f.Agency("session", "wait", "latest", "--timeout", "150s")
 	w.awaitClient()
 	wrong := append(w.sessionsWell(), w.rest(false)...)
 	s := w.sessionOf("latest")
@@ -405,7 +405,7 @@ func faultySession(t *testing.T, seed uint64) {
 	}
 	begin := time.Now()
 	id := run("a")
-	w.f.Agency("session", "wait", id, "--timeout", "60s")
+	w.f.Agency("session", "wait", id, "--timeout", "150s")
 	took := time.Since(begin)
 	calm := w.sessionOf(id)
 	want := w.outcomeOf(&calm)
@@ -423,7 +423,7 @@ func faultySession(t *testing.T, seed uint64) {
 	case 3:
 		w.reboot()
 	}
-	w.f.Agency("session", "wait", id, "--timeout", "90s")
+	w.f.Agency("session", "wait", id, "--timeout", "150s")
 	faulty := w.sessionOf(id)
 	wrong := append(w.sessionsWell(), w.rest(what >= 2)...)
 	if got := w.outcomeOf(&faulty); got != want {
@@ -453,7 +453,7 @@ func TestSessionRestartCutOff(t *testing.T) {
 	w.start([]string{"resume", "--restart", run})
 	w.await("the point", func() bool { _, err := os.Lstat(w.path("killpoint.hit")); return err == nil })
 	w.awaitClient()
-	w.f.Agency("session", "wait", id, "--timeout", "90s")
+	w.f.Agency("session", "wait", id, "--timeout", "150s")
 	s := w.sessionOf(id)
 	wrong := append(w.sessionsWell(), w.rest(false)...)
 	if s.Session.Status != "complete" || s.Agents[0].Status != "complete" || s.Agents[0].Attempts != 2 || s.Agents[1].Status != "complete" {

@@ -124,7 +124,7 @@ func (b *bench) run(t *testing.T, dir, in, name string, args ...string) result {
 	var out, err bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, b.env, strings.NewReader(in), &out, &err
-	cmd.WaitDelay = 500 * time.Millisecond
+	cmd.WaitDelay = 5 * time.Second
 	failed := new(exec.ExitError)
 	if err := cmd.Run(); err != nil && !errors.As(err, &failed) {
 		t.Fatalf("%s %q: %v", name, args, err)
