@@ -28,7 +28,7 @@ ENV
 cat >"$root/end" <<END
 . '$root/env'
 agency stop --all
-agency daemon stop
+agency daemon stop || exit # what still runs needs the folder
 tmux -S '$root/tmux' kill-server 2>/dev/null
 cd / && rm -rf '$root'
 END
